@@ -14,7 +14,7 @@ from tavola.client import EntityChange, changes_of
 from tavola.patterns import Projector, Sum, projection
 from tavola.patterns.projection import Renewal
 from tavola.patterns.recipe import PatternProgram, call_client
-from tavola.patterns.standings import Standing
+from tavola.patterns.shares import ItemState
 from tests.patterns.board import ARN, Board, Counted, Helpdesk, Numbers, marked, numbers, projector_on
 from tests.patterns.interleaving import Running
 
@@ -199,7 +199,7 @@ class Apart(Forgetful):
 class Lazy(Projector[Any, Numbers, Counted]):
     """A projector that does not mark a batch whose records come to nothing together."""
 
-    def _renewal(self, standing: Standing, before: Counted | None) -> Renewal[Counted]:
+    def _renewal(self, standing: ItemState, before: Counted | None) -> Renewal[Counted]:
         made = super()._renewal(standing, before)
         if not made.change and before is not None:
             made.mark.place = before.place

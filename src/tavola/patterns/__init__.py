@@ -1,8 +1,8 @@
-"""Patterns: single-table recipes on the public client, one file each.
+"""Patterns: solutions to recurring single-table problems, on the public client.
 
-Holds what users would otherwise write themselves: sharded writes, versions, idempotency, sessions,
-counters. Knows the client and nothing beneath it, so each file is also an example. A pattern is one class for both
-clients: given a `Connection` its methods are called, given an `AsyncConnection` they are awaited.
+Versions, idempotency, sessions, counters, projections and others that users would otherwise write themselves. Patterns
+use only public client methods, so each module is also an example of how to write one. A pattern is one class for both
+clients: created with a `Connection` its methods are called, with an `AsyncConnection` they are awaited.
 """
 
 from tavola.patterns.adjacency import Bonds, CycleFound, Edges, Reached, WalkTooLong

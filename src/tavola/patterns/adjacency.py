@@ -1,7 +1,7 @@
-"""Adjacency lists: who is linked with whom, asked from either side.
+"""Adjacency lists: edges between items, queried from either end.
 
-An edge is one item, so there are no two directions that could disagree: what leads out of a node is the item's own partition,
-what leads in is the same item in an index with the key turned round.
+An edge is one item. Edges out of a node are the items of its partition; edges into it are the same items in an index whose
+key is the table's key inverted. There is no second copy that could disagree.
 
     class Social(Table):
         inverted = Gsi(pk="sk", sk="pk")
@@ -26,7 +26,10 @@ what leads in is the same item in an index with the key turned round.
     follows.link(Follow(follower="ann", followed="ben"))
     follows.into("ben")
 
-`Bonds` are edges without a direction: two items, written and deleted in one transaction, so that either side is one query.
+`Bonds` are undirected edges: two items, written and deleted in one transaction, so that each end is one query.
+
+Cost: one write and one index write per edge; a query per node and direction. A walk costs one query per node it visits.
+What it gives up: edges into a node come from an index, so they are eventually consistent.
 """
 
 from __future__ import annotations
@@ -60,7 +63,7 @@ E = TypeVar("E", bound=Entity)
 
 
 class CycleFound(PatternError):
-    """A walk that came back to where it had been."""
+    """A walk that reached a node on its own path again."""
 
     code = "in-the-way"
     kind = ErrorKind.CONFLICT
@@ -71,7 +74,7 @@ class CycleFound(PatternError):
 
 
 class WalkTooLong(PatternError):
-    """A walk that met more nodes than it was allowed to."""
+    """A walk that reached more nodes than its limit."""
 
     code = "in-the-way"
     kind = ErrorKind.CONFLICT
@@ -86,7 +89,7 @@ class WalkTooLong(PatternError):
 
 @dataclass(frozen=True, slots=True)
 class Reached(Generic[E]):
-    """A node that a walk came to."""
+    """A node that a walk reached."""
 
     node: str
     depth: int  # 1: linked with the root itself
@@ -227,7 +230,7 @@ class Edges(Recipe[D_co], Generic[D_co, E]):
 
 
 class Bonds(Recipe[D_co], Generic[D_co, E]):
-    """Edges without a direction: friends, neighbours, devices that were paired.
+    """Undirected edges: friends, neighbours, paired devices.
 
     `of` is a query class on the entity's key, whose argument is one end; its first sort part is the other.
     """

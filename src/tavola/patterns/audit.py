@@ -1,7 +1,15 @@
-"""Audit: who changed what, when and why, one row for each change, and the chain that shows whether one was touched.
+"""Audit: one row per change with who, when, why and what; and a hash chain that reveals tampering.
 
-A row tells a change field by field, down into documents and lists. Chained rows each carry the seal of the one before, and
-the digest of the version they tell of: whoever alters, drops or slips in one breaks the chain from there on.
+A row lists the differences field by field, down into documents and lists. Chained rows each contain the seal of the row
+before and the digest of the version they describe:
+
+    row 1 ── seal₁ ──► row 2 (previous = seal₁, content = digest of version 2) ── seal₂ ──► row 3 …
+
+So altering, removing or inserting a row breaks the chain from there on. With a secret the seals are HMACs, and nobody
+without it can rebuild the chain. `Seals` checks single items against digests that are stored elsewhere. A digest covers all
+stored attributes except keys; index keys follow from the fields and are compared with them instead.
+
+What it gives up: removing the newest rows is not visible from the chain alone.
 """
 
 from __future__ import annotations
@@ -71,7 +79,7 @@ class AuditEntry(Entity, immutable=True):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that is not as it was written."""
+    """Something that differs from what was written."""
 
     version: int
     what: str
@@ -318,18 +326,18 @@ def _plain(item: Mapping[str, Any], names: Set[str | None]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An item as it stands."""
+    """An item as it is stored now."""
 
-    digest: str  # `stored_digest` of the entity that was written, if nobody touched it
-    astray: tuple[str, ...]  # attributes of index keys that are not what its fields say
+    digest: str  # equals `stored_digest` of the written entity, if the item is unchanged
+    astray: tuple[str, ...]  # index key attributes that do not match its fields
 
 
 class Seals(Recipe[D_co], Generic[D_co]):
-    """A look at items as they stand in a client's tables."""
+    """Reads items as they are stored, to compare them with digests taken when they were written."""
 
     @recipe_method
     def look(self, keys: Sequence[PrimaryKey[Any]]) -> PatternProgram[list[Seen | None]]:
-        """Return what stands under keys, in their order; None where nothing does."""
+        """Return the stored items with these keys, in order; None where there is none."""
         items = yield from call_client(lambda db: db.run(get_stored(db.context, keys)))
         return [_seen(key, item) for key, item in zip(keys, items, strict=True)]
 

@@ -1,7 +1,7 @@
-"""Blobs: values too large for an item, in a folder or in S3, with the item saying where.
+"""Blobs: values too large for an item, stored in a folder or in S3; the item holds a reference.
 
-An item holds 400 KB, and each of its reads and writes is paid by size. A `Blob` is a field that is small either way: short
-values are inside it, long ones in a blob store. Both are compressed where that helps and checked when they are read.
+An item holds at most 400 KB, and every read and write is billed by its size. A `Blob` field stays small: short values are
+stored inside it, long ones in a blob store. Both are compressed if that helps, and verified by digest when read.
 
     class Document(Entity, table=Desk):
         document_id: Attr[str]
@@ -12,9 +12,11 @@ values are inside it, long ones in a blob store. Both are compressed where that 
     db.put(Document(document_id="d1", body=blobs.keep(text.encode())))
     blobs.read(document.body)
 
-The blob is written first and the item after, so an item points to what is there. Each `keep` writes a blob of its own, which no
-other ever writes again: what no item points to is wanted by nobody any more, unless its item is still on the way. `sweep` deletes
-what two sweeps, some time apart, have both found to be so. Nothing else deletes a blob.
+The blob is written before the item, so a reference never dangles. Each `keep` writes a new blob and no blob is ever
+overwritten, so a blob that no item references is garbage, unless its item is just being written. `sweep` therefore deletes only
+blobs that two sweeps, some time apart, both found unreferenced. Nothing else deletes a blob.
+
+What it gives up: no transaction covers item and blob, so a crash between the two leaves garbage until the next sweeps.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ E = TypeVar("E", bound=Entity)
 
 
 class Blob(BaseModel):
-    """A value that is in the item, or in a blob store: a field's type."""
+    """The type of a field whose value is inside the item or in a blob store."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -68,7 +70,7 @@ class Blob(BaseModel):
 
 
 class BlobMissing(PatternError):
-    """A blob that an item points to and that its store does not have."""
+    """A blob that an item references and its store does not have."""
 
     code = "blob-lost"
     kind = ErrorKind.INTERNAL
@@ -82,7 +84,7 @@ class BlobMissing(PatternError):
 
 
 class BlobDamaged(PatternError):
-    """A blob that is not what was written."""
+    """A blob whose content differs from what was written."""
 
     code = "blob-lost"
     kind = ErrorKind.INTERNAL
@@ -96,7 +98,7 @@ class BlobDamaged(PatternError):
 
 
 class ItemTooLarge(PatternError):
-    """An entity that no item can hold, with its fields by size."""
+    """An entity larger than an item may be, with its fields by size."""
 
     kind = ErrorKind.TOO_LARGE
 

@@ -1,8 +1,8 @@
-"""Cache: answers that are expensive to work out, kept for a while, and worked out by one at a time.
+"""Cache: values that are expensive to compute, stored for a while, and computed by one caller at a time.
 
-When an answer that many want runs out, they would all begin to work it out together: a stampede. Here the first takes a
-lease on the entry; the others are given the last answer while it is not too old, or wait for the new one. A lease runs out,
-so nobody waits for a program that has died.
+When a popular value expires, all callers would compute it at once: a stampede. Here the first caller takes a lease on the
+entry; the others get the previous value while it is not too old, or wait for the new one. Leases expire, so no caller waits
+for a process that has died.
 
     class Answers(CacheEntry, table=Desk):
         class Key(PrimaryKey["Answers"], pk="CACHE#{cache_key}", sk="CACHE"):
@@ -11,7 +11,9 @@ so nobody waits for a program that has died.
     profiles = Cache(db, Answers, of=Profile, life=timedelta(minutes=10))
     profiles.get_or_compute("profile/ann", lambda: fetch_profile("ann"))
 
-`of` is any type that pydantic can write as JSON. None is an answer too, "there is no such thing", and is kept for a time of its own.
+`of` is any type that pydantic can serialize to JSON. None is a value too ("no such thing") and has a lifetime of its own.
+
+Cost: a hit is one read; a miss adds two writes, one for the lease and one for the value.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ POLLS = 20  # how often a lease is looked at while it lasts
 
 
 class CacheEntry(Entity):
-    """An answer, or the lease of whoever works it out; subclass it with a table and a key of cache_key."""
+    """A cached value, or the lease of the caller that computes it; subclass it with a table and a key of cache_key."""
 
     cache_key: Attr[str]
     body: Attr[bytes | None] = attr(default=None)
@@ -57,7 +59,7 @@ class CacheEntry(Entity):
 
 
 class CacheValueTooLarge(PatternError):
-    """An answer that does not fit into an item; `get_or_compute` returns it, not kept, and logs this as a warning."""
+    """A value too large for an item; `get_or_compute` returns it without storing it and logs this as a warning."""
 
     kind = ErrorKind.TOO_LARGE
 
@@ -186,9 +188,9 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
         try:
             yield from call_client(lambda db: db.update(key, *changes, when=free & unanswered, create=True))
         except ConditionFailed as refused:
-            standing = refused.found
-            if isinstance(standing, CacheEntry):
-                return standing
+            current = refused.found
+            if isinstance(current, CacheEntry):
+                return current
             return CacheEntry(cache_key=cache_key, expires_at=now)  # it is gone meanwhile: look again
         return None
 

@@ -1,7 +1,11 @@
-"""Counters: numbers that many add to at once, spread over shards that are added up when they are read.
+"""Counters: numbers with many concurrent writers, spread over shards that are summed when read.
 
-One item takes about a thousand writes a second, whatever the table's capacity. A counter of eight shards takes eight
-times that: an addition goes to any of them, the total is read from all. Additions never wait for each other.
+One item takes about 1,000 writes per second, whatever the table's capacity. A counter with eight shards takes eight times
+that: an increment goes to a random shard, and the total is read from all of them. Increments never wait for each other.
+
+    add ──► one of  VISITS#home#0 … VISITS#home#7          total ──► reads all eight
+
+Cost: one write per increment, one read per shard and total. What it gives up: a total is not a snapshot of one moment.
 
     class Visits(Counter, table=Site):
         class Key(PrimaryKey["Visits"], pk="VISITS#{name}#{part}", sk="COUNTER"):
@@ -44,7 +48,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Counter(Entity):
-    """One part of a counter; subclass it with a table and a key of name and part."""
+    """One shard of a counter; subclass it with a table and a key of name and part."""
 
     name: Attr[str]
     part: Attr[int]
@@ -53,7 +57,7 @@ class Counter(Entity):
 
 
 class WindowCounter(Entity):
-    """One part of a counter in one stretch of time; give it a key of name, part and window."""
+    """One shard of a counter in one time window; give it a key of name, part and window."""
 
     name: Attr[str]
     part: Attr[int]
@@ -68,7 +72,7 @@ W = TypeVar("W", bound=WindowCounter)
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What was counted in one stretch of time."""
+    """The count of one time window."""
 
     window: datetime
     total: int
@@ -187,7 +191,7 @@ class Counters(Recipe[D_co], Generic[D_co, C]):
 
 
 class WindowCounters(Recipe[D_co], Generic[D_co, W]):
-    """Counters by name and stretch of time: so many a day, an hour, a minute.
+    """Counters by name and time window: per day, hour or minute.
 
     Windows are cut from the epoch on, so days are days of UTC. With `keep`, a window is deleted so long after its end.
     `series` is a query class on the key: its arguments are name and part, its sort part is window. The number of shards is

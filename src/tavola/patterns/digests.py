@@ -1,7 +1,7 @@
-"""Digests: one text for equal values, whatever order their members came in and whatever form their numbers have.
+"""Digests: the same text for equal values, whatever the order of their members and the form of their numbers.
 
-Patterns keep a digest where they must know later whether something is the same: a request that is repeated, a record that
-nobody may have touched. 1, 1.0 and Decimal("1.00") are one number; a list and a tuple are one list; None is not absence.
+Patterns store a digest to find out later whether a value is the same: a repeated request, a record that must not have been
+altered. 1, 1.0 and Decimal("1.00") are equal, so are a list and a tuple; None differs from a missing member.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _first = itemgetter(0)
 
 
 class NotDigestible(PatternError):
-    """A value of which no two can be known to be equal."""
+    """A value of a type that has no defined equality."""
 
     def __init__(self, place: str, value: Any) -> None:
         self.place = place
@@ -40,17 +40,17 @@ class NotDigestible(PatternError):
 
 
 def digest_of(value: Any, secret: bytes | None = None) -> str:
-    """Return 64 hexadecimal digits that equal values share; with a secret, nobody makes them who does not have it."""
+    """Return 64 hexadecimal digits, the same for equal values; with a secret, an HMAC."""
     told = json.dumps(_canonical(value, "the value"), separators=(",", ":")).encode()
     return sha256(told).hexdigest() if secret is None else hmac(secret, told, "sha256").hexdigest()
 
 
 def _canonical(value: Any, place: str) -> Any:
-    """Return a value as JSON in which equal values are equal texts; what is no text is told by a mark."""
+    """Return JSON that is the same for equal values; values that are not text are tagged with their kind."""
     kind = type(value)
     if kind is str or value is None or kind is bool:
         return value
-    if kind is dict:  # what nearly everything is made of, without asking what else it could be
+    if kind is dict:  # the common case first
         members = [
             (
                 _quoted(k) if type(k) is str else _key(k, place),

@@ -1,7 +1,7 @@
-"""Hierarchies: trees whose sort key is the way down, so that every level is a prefix of it.
+"""Hierarchies: trees whose sort key is the path, so that every subtree is a range of keys.
 
-Where the levels are known and few, declare them as parts of a sort key and ask each with `eq`: `sk="{state}#{city}#{office}"`.
-A `Tree` is for any depth: its nodes know their path, a subtree is one query, and children are one query of an index.
+For a few known levels, declare them as parts of a sort key and query a prefix: `sk="{state}#{city}#{office}"`.
+A `Tree` has any depth: a node stores its path, a subtree is one query, and the children of a node are one index query.
 
     class Unit(Node, table=Firm):
         head: Attr[str]
@@ -28,9 +28,11 @@ A `Tree` is for any depth: its nodes know their path, a subtree is one query, an
     units.subtree("acme", "emea")
     units.move("acme", "emea/italy", "south/italy")
 
-A node is added only under one that is there. A move or a removal takes many transactions, so it is written down first, and one
-is under way in a tree at a time. Every addition looks at that in its own transaction: what concerns a subtree that is being
-moved or removed is refused. So nothing is left behind or carried off, and whoever asks again goes on where somebody stopped.
+A node can only be added under an existing one. Moving or removing a subtree takes many transactions, so the operation is
+recorded first as a `TreeWork` item, at most one per tree. Every addition checks that item in its own transaction and is refused if
+it concerns the subtree in motion, so no node is left behind. If a process stops midway, calling the method again continues.
+
+Cost: a move rewrites every node of the subtree. What it gives up: while a move runs, readers see part of it at either place.
 """
 
 from __future__ import annotations
@@ -74,7 +76,7 @@ TOP = SEPARATOR  # the parent of the nodes at the top
 
 
 class Node(Entity):
-    """A place in a tree; subclass it with a table, a key of tree and path, and what you want to know of it."""
+    """A node of a tree; subclass it with a table, a key of tree and path, and your own fields."""
 
     tree: Attr[str]
     path: Attr[str]  # "emea/italy/rome"
@@ -83,16 +85,16 @@ class Node(Entity):
 
 
 class TreeWork(Entity):
-    """A move or a removal under way in a tree, one at a time; subclass it with a table and a key of tree."""
+    """The move or removal in progress in a tree; subclass it with a table and a key of tree."""
 
     tree: Attr[str]
-    path: Attr[str]  # what is moved, or removed
-    to: Attr[str | None] = attr(default=None)  # where it goes; None: it is removed
-    fence: Attr[str]  # by which one work is told from the next
+    path: Attr[str]  # root of the subtree that is moved or removed
+    to: Attr[str | None] = attr(default=None)  # its new path; None: it is removed
+    fence: Attr[str]  # distinguishes one operation from the next
 
     @property
     def told(self) -> str:
-        """What is done, in words."""
+        """The operation in words."""
         return (
             f"{self.path!r} is being removed"
             if self.to is None
@@ -100,12 +102,12 @@ class TreeWork(Entity):
         )
 
     def concerns(self, path: str) -> bool:
-        """Return whether a path is in what is moved or removed, at the old place or the new one."""
+        """Return whether a path is in the subtree, at its old or its new location."""
         return any(within(path, place) for place in (self.path, self.to) if place is not None)
 
 
 class NodeMissing(PatternError):
-    """A path at which there is no node."""
+    """A path without a node."""
 
     code = "not-found"
     kind = ErrorKind.NOT_FOUND
@@ -117,7 +119,7 @@ class NodeMissing(PatternError):
 
 
 class NodeExists(PatternError):
-    """A path at which there is a node already."""
+    """A path that has a node already."""
 
     code = "exists"
     kind = ErrorKind.CONFLICT
@@ -131,7 +133,7 @@ class NodeExists(PatternError):
 
 
 class MoveRefused(PatternError):
-    """A move that would take a subtree into itself, or that something stands in the way of."""
+    """A move of a subtree into itself, or onto existing nodes."""
 
     code = "in-the-way"
     kind = ErrorKind.CONFLICT
@@ -143,7 +145,7 @@ class MoveRefused(PatternError):
 
 
 class TreeBusy(PatternError):
-    """A change that must wait for a move or a removal of the tree to be over."""
+    """A change that must wait until a move or removal in the tree is complete."""
 
     code = "contended"
     kind = ErrorKind.CONFLICT
@@ -158,29 +160,29 @@ class TreeBusy(PatternError):
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What a move did."""
+    """The result of a move."""
 
-    nodes: int  # that this call moved
+    nodes: int  # moved by this call
     transactions: int
 
 
 def parent_of(path: str) -> str:
-    """Return the path above a path, "/" at the top."""
+    """Return the parent of a path, "/" for a root."""
     return path.rpartition(SEPARATOR)[0] or TOP
 
 
 def depth_of(path: str) -> int:
-    """Return how many names a path has."""
+    """Return the number of names in a path."""
     return path.count(SEPARATOR) + 1
 
 
 def within(path: str, place: str) -> bool:
-    """Return whether a path is a place, or below it."""
+    """Return whether a path is in the subtree of `place`."""
     return place in (TOP, path) or path.startswith(place + SEPARATOR)
 
 
 def checked(path: str) -> str:
-    """Return a path, refusing what is none."""
+    """Return a path; refuse one that is malformed."""
     if not path or any(not name for name in path.split(SEPARATOR)):
         raise RecipeRefused(
             "Tree", f"{path!r} is no path; give names with {SEPARATOR} between them, none of them empty"
@@ -247,10 +249,10 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
         placed = self._at(node, checked(node.path))
         above = None if placed.parent == TOP else self.key(tree=node.tree, path=placed.parent)
         work_key = self.work_key(tree=node.tree)
-        standing: W | None = None
+        current: W | None = None
 
         def fill(writes: Transaction) -> None:
-            writes.check(work_key, when=self._still(standing))
+            writes.check(work_key, when=self._still(current))
             writes.create(placed)
             if above is not None:
                 writes.check(above)
@@ -261,9 +263,9 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
             except TransactionCancelled as cancelled:
                 begun, taken, orphaned = (*cancelled.reasons, None)[:3]
                 if begun is not None and begun.kind == "condition":
-                    standing = begun.item
-                    if standing is not None and standing.concerns(node.path):
-                        raise TreeBusy(node.tree, f"Adding {node.path!r}", standing) from cancelled
+                    current = begun.item
+                    if current is not None and current.concerns(node.path):
+                        raise TreeBusy(node.tree, f"Adding {node.path!r}", current) from cancelled
                 elif orphaned is not None and orphaned.kind == "missing":
                     raise NodeMissing(node.tree, placed.parent) from cancelled
                 elif taken is not None and taken.kind == "exists":
@@ -392,9 +394,9 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
                 return work
             begun, gone, taken, orphaned = (*cancelled.reasons, None)[:4]
             if begun is not None and begun.kind == "exists":
-                standing: W | None = begun.item
-                if standing is not None:
-                    return standing
+                current: W | None = begun.item
+                if current is not None:
+                    return current
             elif orphaned is not None and orphaned.kind == "missing":
                 raise NodeMissing(tree, parent) from cancelled
             elif taken is not None and taken.kind == "exists":
@@ -530,15 +532,15 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
         """Return the condition that a work is under way, or none."""
         return self.work.fence.not_exists() if work is None else self.work.fence == work.fence
 
-    def _joined(self, wanted: W, standing: W | None, what: str) -> PatternProgram[W]:
+    def _joined(self, wanted: W, current: W | None, what: str) -> PatternProgram[W]:
         """Return the same work that others have begun; any other is in the way."""
-        if standing is None:
-            standing = yield from self._work(wanted.tree)
-        if standing is None:  # it was over in this moment
+        if current is None:
+            current = yield from self._work(wanted.tree)
+        if current is None:  # it was over in this moment
             raise UpdateContended(f"the tree {wanted.tree!r}", 1)
-        if (standing.path, standing.to) != (wanted.path, wanted.to):
-            raise TreeBusy(wanted.tree, what, standing)
-        return standing
+        if (current.path, current.to) != (wanted.path, wanted.to):
+            raise TreeBusy(wanted.tree, what, current)
+        return current
 
     def _over(self, work: W) -> PatternProgram[None]:
         key, mine = self.work_key(tree=work.tree), self._still(work)

@@ -1,7 +1,7 @@
-"""Idempotency: a request that comes twice is done once, and answered twice.
+"""Idempotency: a request that arrives twice is processed once and answered twice.
 
-The caller gives each request a key and sends it again under the same one. What it came to is kept with a digest of what was
-asked: the same again is given the stored answer, something else under the same key is refused.
+The caller gives each request a key and repeats it with the same key. The outcome is stored with a digest of the payload:
+a repetition gets the stored answer, a different payload with the same key is refused.
 
     class Requests(Outcome, table=Desk):
         class Key(PrimaryKey["Requests"], pk="REQUEST#{scope}#{request}", sk="OUTCOME"):
@@ -17,8 +17,10 @@ asked: the same again is given the stored answer, something else under the same 
     requests.together("k1", body, fill)              the ticket and its outcome in one transaction: both or none
     requests.once("k2", body, lambda lease: pay())   work that no transaction holds: under a lease
 
-`together` is exact. `once` is as exact as the work is: a program that dies in it leaves the lease to run out, and the next
-who comes does the work again. What it may have done by then is told apart by the lease's token, if who is asked looks at it.
+`together` is exactly once. `once` is at least once: if the process dies during the work, its lease expires and the next caller
+does the work again. A receiver that checks the lease's token (it grows with every holder) can reject the work of an old holder.
+
+Cost: one extra write in the transaction, or two writes for `once`; a repetition is one read.
 """
 
 from __future__ import annotations
@@ -178,10 +180,10 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
     ) -> PatternProgram[Answer[T]]:
         asked = self._asked(scope, request, payload)
         key = self._key_of(asked)
-        standing = yield from call_client(lambda db: db.get(key, consistent=True))
+        current = yield from call_client(lambda db: db.get(key, consistent=True))
         waiting = Waiting(longest)
         for _ in range(OVERTAKEN_MAX):
-            free = yield from self._waited(asked, standing, waiting)
+            free = yield from self._waited(asked, current, waiting)
             if isinstance(free, Answer):
                 return free
             if free is not None:
@@ -189,7 +191,7 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
             try:
                 return (yield from self._filled(asked, free, fill))
             except _Overtaken as overtaken:
-                standing = overtaken.standing
+                current = overtaken.current
         raise InProgress(asked.scope, asked.request, asked.until)
 
     def _filled(
@@ -218,9 +220,9 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
     def _failed(self, asked: Lease, prior: Outcome | None, error: Exception) -> PatternProgram[None]:
         """Keep a failure that is an answer; `_Overtaken` where another did the request, and it may be what that left."""
         key = self._key_of(asked)
-        standing = yield from call_client(lambda db: db.get(key, consistent=True))
-        if standing is not None and (prior is None or standing.holder != prior.holder):
-            raise _Overtaken(standing) from error
+        current = yield from call_client(lambda db: db.get(key, consistent=True))
+        if current is not None and (prior is None or current.holder != prior.holder):
+            raise _Overtaken(current) from error
         if not isinstance(error, self.failures):
             return
         failed = self._outcome(asked, "failed", failure_told(error))
@@ -259,6 +261,6 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
 class _Overtaken(Exception):
     """Somebody else was first; what stands there now."""
 
-    def __init__(self, standing: Outcome | None) -> None:
-        self.standing = standing
+    def __init__(self, current: Outcome | None) -> None:
+        self.current = current
         super().__init__()

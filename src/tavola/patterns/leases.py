@@ -1,7 +1,7 @@
-"""Leases: who may do a request now, and what it came to, kept one for each request.
+"""Leases: who may process a request now; the item that holds the lease later holds the outcome.
 
-A request is taken by creating its outcome, or by taking over one whose holder has left it. Completing, extending and
-releasing are for the holder alone, so that one whose lease has passed to another can do neither.
+A caller acquires a request by creating its outcome item, or by taking over one whose lease has expired. Only the holder
+can complete, extend or release it: each write is conditional on the holder's token.
 """
 
 from __future__ import annotations
@@ -128,56 +128,56 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
         self, scope: str | None, request: str, payload: Any, longest: timedelta
     ) -> PatternProgram[Lease | Answer[T]]:
         asked = self._asked(scope, request, payload)
-        got, standing = yield from self._created(asked)
+        got, current = yield from self._created(asked)
         waiting = Waiting(longest)
         for _ in range(OVERTAKEN_MAX):
             if got:
                 return asked
-            free = yield from self._waited(asked, standing, waiting)
+            free = yield from self._waited(asked, current, waiting)
             if isinstance(free, Answer):
                 return free
             asked = replace(asked, until=self._now() + self.lease)
             if free is None:
-                got, standing = yield from self._created(asked)
+                got, current = yield from self._created(asked)
             else:
                 asked = replace(asked, token=max(asked.token, free.token + 1))
-                got, standing = yield from self._taken(asked, free)
+                got, current = yield from self._taken(asked, free)
         raise InProgress(asked.scope, asked.request, asked.until)
 
     def _waited(
-        self, asked: Lease, standing: Outcome | None, waiting: Waiting
+        self, asked: Lease, current: Outcome | None, waiting: Waiting
     ) -> PatternProgram[Answer[T] | Outcome | None]:
         """Return the answer, or what may be taken: an outcome that nobody holds, or None; wait while somebody does."""
         key = self._key_of(asked)
-        while standing is not None and standing.state != "released":
-            if standing.payload != asked.payload:
+        while current is not None and current.state != "released":
+            if current.payload != asked.payload:
                 raise IdempotencyMismatch(asked.scope, asked.request)
-            if standing.state == "completed":
-                assert standing.answer is not None, "what is completed has an answer"
+            if current.state == "completed":
+                assert current.answer is not None, "what is completed has an answer"
                 before = (
-                    standing.holder != asked.holder
+                    current.holder != asked.holder
                 )  # else this very call did it, and its answer was lost
-                return Answer(self._adapter.validate_json(standing.answer), replayed=before)
-            if standing.state == "failed":
-                assert standing.answer is not None, "what has failed says how"
-                raise StoredFailure(asked.scope, asked.request, *loads(standing.answer))
-            if standing.leased_until is None or standing.leased_until <= self._now():
+                return Answer(self._adapter.validate_json(current.answer), replayed=before)
+            if current.state == "failed":
+                assert current.answer is not None, "what has failed says how"
+                raise StoredFailure(asked.scope, asked.request, *loads(current.answer))
+            if current.leased_until is None or current.leased_until <= self._now():
                 break  # whoever had it is gone
             seconds = waiting.next_s()
             if seconds is None:
-                raise InProgress(asked.scope, asked.request, standing.leased_until)
+                raise InProgress(asked.scope, asked.request, current.leased_until)
             yield from pause(seconds)
-            standing = yield from call_client(lambda db: db.get(key, consistent=True))
-        return standing
+            current = yield from call_client(lambda db: db.get(key, consistent=True))
+        return current
 
     def _created(self, asked: Lease) -> PatternProgram[tuple[bool, Outcome | None]]:
         """Take a request that nobody knows of; return whether it was got, and what stands there if not."""
         made = self._outcome(asked, "in_progress", None)
         return (yield from self._surely(lambda db: db.create(made), asked.holder))
 
-    def _taken(self, asked: Lease, standing: Outcome) -> PatternProgram[tuple[bool, Outcome | None]]:
+    def _taken(self, asked: Lease, current: Outcome) -> PatternProgram[tuple[bool, Outcome | None]]:
         """Take a request that its holder has left; return whether it was got, and what stands there if not."""
-        kind, key, free = self.entity, self._key_of(asked), self._as_it_was(standing)
+        kind, key, free = self.entity, self._key_of(asked), self._as_it_was(current)
         changes = (
             kind.state.set("in_progress"), kind.payload.set(asked.payload), kind.holder.set(asked.holder),
             kind.token.set(asked.token), kind.leased_until.set(asked.until), kind.expires_at.set(asked.until + self.life),
@@ -203,9 +203,9 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
     def _changed(self, lease: Lease, *changes: Change[Outcome]) -> PatternProgram[None]:
         """Change an outcome as its holder; `LeaseLost` for anybody else."""
         key, mine = self._key_of(lease), self._mine(lease)
-        done, standing = yield from self._surely(lambda db: db.update(key, *changes, when=mine), lease.holder)
+        done, current = yield from self._surely(lambda db: db.update(key, *changes, when=mine), lease.holder)
         if not done:
-            raise LeaseLost(lease, standing)
+            raise LeaseLost(lease, current)
 
     def _surely(
         self, write: Callable[[Db], Outcome], holder: str
@@ -220,8 +220,8 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
                 yield from call_client(write)
                 return True, None
             except ConditionFailed as refused:
-                standing: Outcome | None = refused.found
-                return attempt > 1 and standing is not None and standing.holder == holder, standing
+                current: Outcome | None = refused.found
+                return attempt > 1 and current is not None and current.holder == holder, current
             except (Unanswered, Fault) as error:
                 if attempt >= self.retry_policy.attempts_max or not _unknown(error):
                     raise
@@ -233,9 +233,9 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
     def _mine(self, lease: Lease) -> Condition[Outcome]:
         return (self.entity.holder == lease.holder) & (self.entity.state == "in_progress")
 
-    def _as_it_was(self, standing: Outcome) -> Condition[Outcome]:
-        same = (self.entity.holder == standing.holder) & (self.entity.state == standing.state)
-        return same & self.entity.leased_until.eq(standing.leased_until)
+    def _as_it_was(self, current: Outcome) -> Condition[Outcome]:
+        same = (self.entity.holder == current.holder) & (self.entity.state == current.state)
+        return same & self.entity.leased_until.eq(current.leased_until)
 
     def _completion(self, told: str) -> tuple[Change[Outcome], ...]:
         return self.entity.state.set("completed"), self.entity.answer.set(told), *self._over()
@@ -276,7 +276,7 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
 
 
 class Waiting:
-    """How long to leave somebody else's work before it is looked at again: longer each time, so long in all."""
+    """How long to wait between checks of another caller's work: longer each time, up to a limit in total."""
 
     def __init__(self, longest: timedelta) -> None:
         self._left_s = longest.total_seconds()

@@ -1,4 +1,4 @@
-"""Metrics: the numbers and the marks that a projector keeps, and what it tells of its work."""
+"""Metrics: the items that a projector maintains (numbers and marks), its results and its errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tavola.patterns.recipe import PatternError
 
 
 class Metric(Entity):
-    """A number, by name and by what it is broken down into; give it a table and a key of name and part."""
+    """A number, by name and by the part it is broken down into; give it a table and a key of name and part."""
 
     name: Attr[str]
     part: Attr[str] = attr(default="all")
@@ -38,7 +38,7 @@ class ProjectionMark(Entity):
 
 @dataclass(frozen=True, slots=True)
 class FailedRecord:
-    """A record that could not be counted, and comes again."""
+    """A record that could not be counted and must be delivered again."""
 
     sequence: str
     error: Exception
@@ -46,7 +46,7 @@ class FailedRecord:
 
 @dataclass(frozen=True, slots=True)
 class Projected:
-    """What became of some records."""
+    """How many records of a batch were counted, were repeated, or failed."""
 
     counted: int = 0  # items whose share in the numbers was renewed
     known: int = 0  # items whose records had been counted before
@@ -55,7 +55,7 @@ class Projected:
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """What a rebuild found to be otherwise than the table says, and put right."""
+    """The differences from the table that a rebuild found and corrected."""
 
     counted: int = 0  # items that were not counted, or not as they are
     removed: int = 0  # items that were counted and are gone
@@ -63,7 +63,7 @@ class Rebuilt:
 
 
 class ProjectionFailed(PatternError):
-    """Records that could not be counted; what could be is, and the rest comes again."""
+    """Records that could not be counted; the others of the batch are."""
 
     def __init__(self, failed: Sequence[FailedRecord]) -> None:
         self.failed = tuple(failed)
@@ -75,7 +75,7 @@ class ProjectionFailed(PatternError):
 
 
 class ProjectionContended(PatternError):
-    """Items whose marks others renewed each time; the stream is read by many at once."""
+    """Items whose marks other readers updated at every attempt: several consumers read the stream at once."""
 
     def __init__(self) -> None:
         super().__init__("Other readers of the stream were faster each time; let fewer read it at once")

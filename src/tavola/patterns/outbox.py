@@ -1,4 +1,4 @@
-"""Outbox: events written with the change that they tell of, and published after it, in order.
+"""Outbox: events written in the same transaction as a change, and published afterwards in order.
 
     outbox = Outbox(db, Outgoing, Relaying, Outgoing.Waiting)
 
@@ -8,11 +8,18 @@
 
     outbox.relay(publish)          # in another process, again and again
 
-The change and its event are one transaction: neither is there without the other. What waits of one
-aggregate is a list in one item, so it has the order of the commits, and each event a number without gaps. A
-relay publishes from the front of the list and then cuts it there. If it dies between, the event is
-published again under the same number, which is what a consumer tells a repetition by. One relay at a time
-works on a lane; one that was thought dead and wakes up cuts nothing any more.
+Publishing directly would lose an event if the process died after the change, or announce a change that failed. Here the
+change and its event are one transaction. The unpublished events of an aggregate are a list in one item, so they are in commit
+order and numbered without gaps:
+
+    transaction ──► OUTBOX#ticket/t1  [7: opened, 8: closed]  ──relay──► publish 7, 8 ──► remove 7, 8
+
+A relay publishes from the front of the list, then removes what it published. If it dies in between, an event is published
+again with the same number, which lets a consumer recognize the repetition. Aggregates are spread over lanes; a lease gives each
+lane to one relay at a time, and its fence keeps a relay that was presumed dead from removing anything.
+
+Cost: one extra write per change, one write per published batch, one index query per lane and round. What it gives up: delivery
+is at least once, and one item limits an aggregate's backlog to 400 KB.
 """
 
 from __future__ import annotations
@@ -48,14 +55,14 @@ from tavola.patterns.recipe import (
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What is to be told: its kind, and what JSON can hold of it."""
+    """An event to publish: its kind and a JSON payload."""
 
     kind: str
     payload: JsonValue = None
 
 
 class StoredMessage(BaseModel):
-    """A message as it waits."""
+    """A message that waits to be published."""
 
     message_id: str
     kind: str
@@ -64,26 +71,26 @@ class StoredMessage(BaseModel):
 
 
 class OutgoingEvents(Entity):
-    """What waits of one aggregate to be published; give it a table, a key of aggregate, and a query by lane."""
+    """The unpublished events of one aggregate; give it a table, a key of aggregate, and a query by lane."""
 
     aggregate: Attr[str]
-    lane: Attr[int | None] = attr(default=None)  # None: nothing waits
-    published: Attr[int] = attr(default=0)  # how many were, in all
-    fence: Attr[int] = attr(default=0)  # of the last relay that cut the list
+    lane: Attr[int | None] = attr(default=None)  # None: no event waits
+    published: Attr[int] = attr(default=0)  # in total
+    fence: Attr[int] = attr(default=0)  # of the last relay that removed events
     messages: Attr[list[StoredMessage]] = attr(default_factory=list)
 
 
 class RelayLease(Entity):
-    """Whose turn it is to publish what waits in a lane; give it a table and a key of lane."""
+    """The right to publish the events of one lane; give it a table and a key of lane."""
 
     lane: Attr[int]
     holder: Attr[str]
-    fence: Attr[int]  # grows with every holder, over all lanes
+    fence: Attr[int]  # grows with every holder, across all lanes
     until: Attr[datetime]
 
 
 class PublishedEvent(Entity):
-    """An event that was published, kept for a while; give it a table and a key of aggregate and number."""
+    """A published event, stored for a while; give it a table and a key of aggregate and number."""
 
     aggregate: Attr[str]
     number: Attr[int]
@@ -96,25 +103,25 @@ class PublishedEvent(Entity):
 
 @dataclass(frozen=True, slots=True)
 class OutboxEvent:
-    """An event on its way out."""
+    """An event as a publisher receives it."""
 
     aggregate: str
-    number: int  # 1, 2, 3 … of its aggregate, without a gap, in the order of the changes
+    number: int  # 1, 2, 3 … within its aggregate, without gaps, in commit order
     message_id: str
     kind: str
     payload: Any
     at: datetime  # when it was written
-    fence: int  # grows with every relay: who has seen a higher one may refuse this
+    fence: int  # grows with every relay: a receiver may refuse a lower one than it has seen
 
     @property
     def dedup_id(self) -> str:
-        """What is the same whenever this event is published again, and of no other event."""
+        """An identifier that is unique to this event and the same in every repetition."""
         return f"{self.aggregate}/{self.number}"
 
 
 @dataclass(frozen=True, slots=True)
 class Unpublished:
-    """An event that the publisher refused; it is tried in the next round, before what follows it."""
+    """An event that the publisher refused; the next round retries it before those after it."""
 
     event: OutboxEvent
     error: Exception
@@ -122,15 +129,15 @@ class Unpublished:
 
 @dataclass(frozen=True, slots=True)
 class Relayed:
-    """What one round did."""
+    """The result of one relay round."""
 
     published: int = 0
     failed: tuple[Unpublished, ...] = ()
-    lanes: tuple[int, ...] = ()  # those that were this relay's; the others are another's now
+    lanes: tuple[int, ...] = ()  # that this relay held
 
 
 def events_in(row: OutgoingEvents, fence: int) -> list[OutboxEvent]:
-    """Return what waits in a row, each with its number."""
+    """Return the events of a row with their numbers."""
     return [
         OutboxEvent(
             row.aggregate,
@@ -159,7 +166,7 @@ _log = logging.getLogger("tavola.patterns")
 
 
 class RelaySuperseded(PatternError):
-    """A relay whose lane another has taken over; nothing of it is lost."""
+    """A relay whose lane another relay has taken over; no event is lost."""
 
     def __init__(self, lane: int) -> None:
         self.lane = lane
@@ -168,7 +175,7 @@ class RelaySuperseded(PatternError):
 
 @dataclass(slots=True)
 class _Turn:
-    """A lease that is held."""
+    """A lease that this relay holds."""
 
     lane: int
     fence: int

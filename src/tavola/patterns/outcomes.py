@@ -1,7 +1,8 @@
-"""Outcomes: what became of a request, kept so that it is done once however often it comes.
+"""Outcomes: the stored result of a request, so that repetitions get it instead of running the request again.
 
-An outcome is in progress, under a lease of whoever works on it, until it is completed with an answer, has failed for good,
-or was released. A lease that has ended passes to the next who comes; each holder has a greater token than those before.
+(none) ──acquire──► in progress ──complete──► completed with an answer
+                      │  ▲    └───fail──────► failed for good
+                      └──┘ lease expired or released: the next caller acquires it with a greater token
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ State = Literal["in_progress", "completed", "failed", "released"]
 
 
 class Outcome(Entity):
-    """What became of a request; subclass it with a table and a key of scope and request."""
+    """The state of a request; subclass it with a table and a key of scope and request."""
 
     scope: Attr[str]  # whose request it is: a tenant, a kind of request
     request: Attr[str]  # the key that the caller chose for it
@@ -35,7 +36,7 @@ class Outcome(Entity):
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[T]):
-    """What a request came to."""
+    """The answer to a request."""
 
     value: T
     replayed: bool  # it was done before, and this is the answer that was given then
@@ -43,7 +44,7 @@ class Answer(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to do a request; `token` fences: who is handed one should refuse any that is less than it has seen."""
+    """The right to process a request; `token` is a fence: a receiver should refuse any token lower than one it has seen."""
 
     scope: str
     request: str
@@ -64,7 +65,7 @@ def named(scope: str, request: str) -> str:
 
 
 class IdempotencyMismatch(PatternError):
-    """A key that was used before, for something else."""
+    """A key that was used before with another payload."""
 
     code = "idempotency-mismatch"
 
@@ -77,7 +78,7 @@ class IdempotencyMismatch(PatternError):
 
 
 class InProgress(PatternError):
-    """A request that somebody else is doing right now."""
+    """A request that another caller is processing now."""
 
     code = "in-progress"
     kind = ErrorKind.CONFLICT
@@ -92,7 +93,7 @@ class InProgress(PatternError):
 
 
 class LeaseLost(PatternError):
-    """A completion by somebody whose lease has passed to another: the outcome is the other's."""
+    """A completion after the lease has passed to another caller, whose outcome counts."""
 
     code = "contended"
     kind = ErrorKind.CONFLICT
@@ -108,7 +109,7 @@ class LeaseLost(PatternError):
 
 
 class StoredFailure(PatternError):
-    """A request that failed for good before, told again."""
+    """The stored failure of a request that failed for good."""
 
     code = "failed-before"
     kind = ErrorKind.CONFLICT
@@ -122,7 +123,7 @@ class StoredFailure(PatternError):
 
 
 class AnswerTooLarge(PatternError):
-    """An answer that does not fit into an item, so that it could not be given again."""
+    """An answer too large to be stored in an item for repetitions."""
 
     kind = ErrorKind.TOO_LARGE
 

@@ -1,4 +1,4 @@
-"""Projection: numbers kept up to date by a table's stream, exact however often a record comes.
+"""Projection: numbers maintained from a table's stream, exact however often a record is delivered.
 
     class Numbers(Metric, table=Board):
         class Key(PrimaryKey["Numbers"], pk="METRIC#{name}", sk="{part}"):
@@ -16,10 +16,16 @@
     def shares(ticket: Ticket) -> Iterator[Share]:
         yield Share("tickets", ticket.status)
 
-A function says what an item adds to the numbers as it is now. A mark beside the numbers, one for each item,
-keeps what it added last and by which record. A record changes the numbers by the difference and renews the
-mark, in one transaction: so at every moment the numbers are the sum of the marks. A record that comes again
-is older than its mark and changes nothing; a number never goes below what is counted in it.
+Streams deliver records at least once, so adding on every record would count twice. Instead, a function says what an item
+contributes in its current state (its shares), and a mark per item stores what it contributed last and as of which record:
+
+    record ──► shares now − shares in mark ──► one transaction: update the numbers, replace the mark
+
+So the numbers are always the sum of the marks. A repeated record is not newer than its mark and changes nothing. Records of one
+item in a batch collapse to its last state.
+
+Cost: a read and a transactional write of the mark per changed item, and of each number it touches; many items share a
+transaction. What it gives up: numbers lag behind the table by the stream's delay, and one mark is stored per item.
 """
 
 from __future__ import annotations
@@ -71,18 +77,19 @@ from tavola.patterns.recipe import (
     write_together,
 )
 from tavola.patterns.shares import (
+    ItemState,
     Number,
     Share,
+    ShareFunctions,
     Shares,
     Sum,
     Sums,
     difference,
-    keys_in,
-    packed,
+    group_by_transaction,
+    parse_source,
     source_of,
-    summed,
+    sum_changes,
 )
-from tavola.patterns.standings import Declared, Standing
 
 E = TypeVar("E", bound=Entity)
 M = TypeVar("M", bound=Metric)
@@ -99,7 +106,7 @@ _log = logging.getLogger("tavola.patterns")
 
 @dataclass(frozen=True, slots=True)
 class Renewal(Generic[K]):
-    """A mark to be renewed, and what that changes."""
+    """A mark to replace, and the change of the numbers that goes with it."""
 
     mark: K
     before: K | None
@@ -133,7 +140,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         self.name = name
         self.keep = keep
         self.reports_failures = reports_failures
-        self.declared = Declared(table)
+        self.declared = ShareFunctions(table)
         self.metric_key = key_class(metric, "name", "part")
         self.mark_key = key_class(mark, "source", "projector")
         check_expires_with(mark, "expires")
@@ -220,7 +227,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         cursor: str | None = None
         while True:
             found, cursor = yield from self._scanned(cursor)
-            sums = summed([sums, *(difference({}, self.shares_of(entity)) for entity in found)])
+            sums = sum_changes([sums, *(difference({}, self.shares_of(entity)) for entity in found)])
             if cursor is None:
                 return sums
 
@@ -270,7 +277,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         except ItemExists as error:
             raise self._broken_off() from error
         yield from call_client(lambda db: db.put_many([each.mark for each in renewals]))
-        numbers = sorted(summed([each.change for each in renewals]).items())
+        numbers = sorted(sum_changes([each.change for each in renewals]).items())
         parts = [
             numbers[at : at + TRANSACTION_ACTIONS_MAX]
             for at in range(0, len(numbers), TRANSACTION_ACTIONS_MAX)
@@ -301,7 +308,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
     # Records.
 
     def _apply(self, given: Given, stream: str | None) -> PatternProgram[Projected]:
-        standings = self.declared.standings(self._changes(given, stream))
+        standings = self.declared.last_states(self._changes(given, stream))
         failed = [
             FailedRecord(sequence, each.error)
             for each in standings.values()
@@ -314,7 +321,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
             renewals = yield from self._renewals(wanted)
             known += len(wanted) - len(renewals)
             wanted = []
-            packs = list(packed(renewals))
+            packs = list(group_by_transaction(renewals))
             while packs:
                 pack = packs.pop()
                 try:
@@ -341,7 +348,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
             else:
                 yield from changes_of(self.table, each, stream=stream)
 
-    def _renewals(self, standings: Sequence[Standing]) -> PatternProgram[list[Renewal[K]]]:
+    def _renewals(self, standings: Sequence[ItemState]) -> PatternProgram[list[Renewal[K]]]:
         """Return the marks to be renewed; those that know the records already are left out."""
         marks = yield from self._marks_of([each.source for each in standings])
         renewals: list[Renewal[K]] = []
@@ -358,7 +365,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         keys = [self.mark_key(source=source, projector=self.name) for source in sources]
         return (yield from call_client(lambda db: db.get_many(keys, consistent=True)))
 
-    def _renewal(self, standing: Standing, before: K | None) -> Renewal[K]:
+    def _renewal(self, standing: ItemState, before: K | None) -> Renewal[K]:
         expires = None
         if standing.gone:
             expires = datetime.fromtimestamp(int(self.clock.now()), UTC) + self.keep
@@ -382,7 +389,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
                     writes.create(each.mark)
                 else:
                     writes.put(each.mark, when=self.mark.place == each.before.place)
-            self._add(writes, summed([each.change for each in pack]).items())
+            self._add(writes, sum_changes([each.change for each in pack]).items())
 
         yield from write_together(fill)
 
@@ -442,7 +449,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
 
     def _righted(self, entity: Entity, source: str, shares: Shares, mark: K | None) -> Renewal[K]:
         place = NEVER if mark is None else mark.place
-        return self._renewal(Standing(source, shape_of(type(entity)).name, place + "+", shares), mark)
+        return self._renewal(ItemState(source, shape_of(type(entity)).name, place + "+", shares), mark)
 
     def _release(self, marks: Sequence[K]) -> PatternProgram[tuple[int, int]]:
         """Take back what items added that are gone; return how many, and how many marks lead nowhere."""
@@ -455,12 +462,12 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
             try:
                 if entity is None:
                     raise ItemUnreadable(mark.kind, "there is no such entity now")
-                keyed.append((mark, key_of(entity, keys_in(mark.source, entity))))
+                keyed.append((mark, key_of(entity, parse_source(mark.source, entity))))
             except ItemUnreadable:
                 lost += 1
         found = yield from self._found([key for _, key in keyed])
         renewals = [
-            self._renewal(Standing(mark.source, mark.kind, mark.place + "+", gone=True), mark)
+            self._renewal(ItemState(mark.source, mark.kind, mark.place + "+", gone=True), mark)
             for (mark, _), entity in zip(keyed, found, strict=True)
             if entity is None
         ]
@@ -473,7 +480,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         """Renew marks and return how many, but not those for which a record of the stream was faster: that is newer."""
         done = 0
         # Neighbours change the same numbers, so that more of them go into one transaction.
-        packs = list(packed(sorted(renewals, key=lambda each: sorted(each.change))))
+        packs = list(group_by_transaction(sorted(renewals, key=lambda each: sorted(each.change))))
         while packs:
             pack = packs.pop()
             try:

@@ -1,15 +1,17 @@
-"""Reading one's own writes, of an index that is late.
+"""Read your own writes from an eventually consistent index.
 
-A global index shows a write a moment later, so who saves a form and is led to the list does not find it there. Here the list is
-asked with what was written; while it does not show that, it is asked again a few times, and then what the table itself says is put in
-its place. Nobody waits for long, and nobody misses their own change.
+A global index shows a write a moment later, so a user who saves a form and is redirected to the list may not find the entry.
+Here the list is queried together with what was written. While the result does not show it, the query is repeated a few times;
+then the item is read from the table and put where it belongs in the result.
 
     own = OwnWrites(db)
     db.put(ticket)
     own.query(Ticket.ByCustomer(customer_id="c1"), own.written(ticket))
 
-`str(own.written(ticket))` is short text for a cookie or a header; `Written.read` takes it back. Only the first page is made right:
-by the time that anybody has read that, the index has long caught up.
+`str(own.written(ticket))` is a short text for a cookie or header; `Written.read` parses it. Only the first page is corrected:
+by the time a user turns the page, the index has caught up.
+
+Cost: nothing extra if the index is up to date; otherwise a few repeated queries and one consistent read per write.
 """
 
 from __future__ import annotations
@@ -53,7 +55,7 @@ E = TypeVar("E", bound=Entity)
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """An item that was written or deleted: which, and not what."""
+    """The key of an item that was written or deleted."""
 
     entity: str  # its tag
     key: tuple[tuple[str, Any], ...]  # the fields of its key, as they are stored
@@ -77,7 +79,7 @@ class Written:
 
 
 class OwnWrites(Recipe[D_co]):
-    """Questions to indexes, answered with one's own writes in them."""
+    """Index queries whose results include the caller's own writes."""
 
     def __init__(self, db: D_co, *, attempts: int = ATTEMPTS, pause_s: float = PAUSE_S) -> None:
         super().__init__(db)
@@ -145,7 +147,7 @@ class OwnWrites(Recipe[D_co]):
 
 
 class _Order:
-    """Which entities a question finds, and in what order."""
+    """Which entities match a query, and in what order."""
 
     def __init__(self, question: Question, shape: Shape, newest_first: bool) -> None:
         self.question = question

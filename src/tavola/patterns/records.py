@@ -1,7 +1,7 @@
-"""Records: the three kinds of item that a record with versions is made of, checked where they are declared.
+"""Records: the three entities of a versioned record (current, version, audit row), checked when they are declared.
 
-The current one is in the indexes and is replaced by each change. Versions and audit rows come with each change and
-are never written again, so they may be in no index that asks for a state: an old one would answer there for ever.
+The current item is in the indexes and replaced by each change. Each change adds a version and an audit row, which are never
+rewritten; so they must not be in an index that queries by state, where an old version would match forever.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _OWN = frozenset({"version", "changed_at", "changed_by", "seal"})  # what a chan
 
 
 class Versioned(Entity):
-    """A record with versions: its fields go into a subclass of this, which the current one and the versions share."""
+    """Base of a versioned record: put its fields in a subclass that the current entity and the versions share."""
 
     version: Attr[int] = attr(default=0)  # 0: it was never stored
     changed_at: Attr[datetime] = attr(default=NEVER)
@@ -48,7 +48,7 @@ E = TypeVar("E", bound=Entity)
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What is told of a change besides what it changes."""
+    """Who made a change, when and why."""
 
     kind: ChangeKind
     by: str
@@ -59,7 +59,7 @@ class Edit:
 
 
 class Records(Generic[R, V, A]):
-    """The kinds of one sort of record, with their keys and queries."""
+    """The three entities of one versioned record, with their keys and queries."""
 
     def __init__(self, current: type[R], version: type[V], audit: type[A]) -> None:
         self.current, self.version, self.audit = current, version, audit

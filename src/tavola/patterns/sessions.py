@@ -1,8 +1,8 @@
-"""Sessions: logins that stay while they are used, and end.
+"""Sessions: logins that are extended while they are used, and expire.
 
-A session slides: each use moves its end. Writing at each use would cost a write for every read, so the end is moved
-only when less than a fraction of the life is left. It never moves past the longest life, and what is over is never
-returned, whether DynamoDB has deleted it or not.
+A session slides: use extends it. Writing at every use would cost one write per read, so it is extended only when less than
+a fraction of its lifetime is left, and never past its maximum lifetime. An expired session is never returned, whether or
+not DynamoDB has deleted it yet.
 
     class Login(Session, table=Desk):
         role: Attr[str]
@@ -44,7 +44,7 @@ ID_BYTES = 32  # nobody guesses 256 bits
 
 
 class Session(Entity):
-    """A login; subclass it with a table, a key of session_id and what you want to know of it."""
+    """A login; subclass it with a table, a key of session_id and your own fields."""
 
     session_id: Attr[str] = attr(repr=False)  # who knows it is logged in
     user_id: Attr[str]

@@ -1,7 +1,7 @@
-"""Write sharding: how many shards, how evenly they are used, and how to have more or fewer while the application runs.
+"""Write sharding: choose a number of shards, measure how evenly they are used, and change the number while live.
 
-That a key is sharded is said where it is declared, `shards=8`, and the client does the rest: a write goes to a shard, a query asks all
-of them, merges their answers in order and pages with one cursor. What is left to decide is here.
+A partition takes 1,000 write units per second. A key declared with `shards=8` is spread over eight partitions: the client
+writes to one of them, and a query reads all, merges the results in order and pages with one cursor. This module helps with the decisions.
 
     shards_for(writes_per_second=5_000, item_bytes=600).count
     ShardBalance(db).of(Ticket.ByStatus(status="open")).ratio
@@ -62,7 +62,7 @@ def shards_for(
 
 @dataclass(frozen=True, slots=True)
 class ShardPlan:
-    """How to go from one number of shards to another."""
+    """The steps from one number of shards to another."""
 
     during: Shards  # what to declare in every program first
     after: Shards  # what to declare in the end
@@ -127,7 +127,7 @@ def _told(shards: Shards) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """How many items each shard of one question holds."""
+    """The number of items in each shard of a query."""
 
     counts: tuple[int, ...]
 
@@ -148,7 +148,7 @@ class Balance:
 
 
 class ShardBalance(Recipe[D_co]):
-    """A look at shards one by one."""
+    """Counts the items of each shard."""
 
     @recipe_method
     def of(self, selection: Selection[Any]) -> PatternProgram[Balance]:

@@ -1,8 +1,10 @@
-"""Versioning: records whose every state is kept, numbered from 1, with who made it, when and why.
+"""Versioning: records of which every state is stored, numbered from 1, with who made it, when and why.
 
-A change is one transaction of three items: the current record is replaced, a version and an audit row are created. It
-holds only while the current one still is what the change was made from. So versions are sequential, and of two who
-change at once one wins and the other is told.
+A change is one transaction of three items: it replaces the current record and creates a version and an audit row, on the
+condition that the current record is still the one the change started from. So versions are sequential; of two concurrent
+changes one wins, and the other gets `VersionConflict`.
+
+Cost: three transactional writes per change. What it gives up: history grows without limit unless `keep` trims it.
 
     class ReviewFields(Versioned):
         review_id: Attr[str]
@@ -70,7 +72,7 @@ _LOOKS_MAX = 4  # how often a record that is changed meanwhile is verified from 
 
 
 class VersionConflict(ConditionFailed):
-    """A change of a version that is no longer the current one; `winner` is what is."""
+    """A change of a version that is no longer current; `winner` is the current one."""
 
     def __init__(self, what: str, expected: int, winner: Any) -> None:
         self.expected = expected
@@ -89,7 +91,7 @@ class VersionConflict(ConditionFailed):
 
 
 class HistoryAhead(VersionConflict):
-    """A change whose number its history has already: the current record was set back behind its last version, or is gone."""
+    """A change whose version number exists already: the current record is older than its history, or missing."""
 
     def _sentence(self) -> str:
         stands = f"is version {self.expected}" if self.expected else "is not there"
@@ -101,7 +103,7 @@ class HistoryAhead(VersionConflict):
 
 @dataclass(frozen=True, slots=True)
 class Staged(Generic[R]):
-    """A change that a transaction was told of: the record as it will be, and the intent that fails where it is late."""
+    """A change added to a transaction: the record as it will be, and the write that fails if the record has changed meanwhile."""
 
     record: R
     expected: int  # the version that it was made from

@@ -1,8 +1,8 @@
-"""Vertical split: what changes all the time apart from what is long, and both read with one query.
+"""Vertical split: frequently changed fields in an item of their own, read together with the rest by one query.
 
-A write is paid by the size of the whole item, in steps of 1 KB, however little of it changes. Counting a view in a profile of 10 KB
-takes 10 units each time; in an item of its own it takes 1. The two share a partition, so reading them together is one
-query and costs what reading one item would.
+A write is billed by the size of the whole item, in steps of 1 KB, however little changes. Counting a view in a profile of 10 KB
+costs 10 units each time; in a separate item it costs 1. Both items share a partition, so reading them together is one
+query and costs the same as reading one item. What it gives up: an update of both parts needs a transaction.
 
     class Profile(Entity, table=Site):
         …
@@ -52,7 +52,7 @@ H = TypeVar("H", bound=Entity)
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """What a split saves of each change of the hot part, in write units."""
+    """The write units that a split saves per change of the hot part."""
 
     together: int  # in one item
     apart: int  # in an item of its own
