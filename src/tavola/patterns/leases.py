@@ -154,9 +154,7 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
                 raise IdempotencyMismatch(asked.scope, asked.request)
             if current.state == "completed":
                 assert current.answer is not None, "what is completed has an answer"
-                before = (
-                    current.holder != asked.holder
-                )  # else this very call did it, and its answer was lost
+                before = current.holder != asked.holder  # else this very call did it, and its answer was lost
                 return Answer(self._adapter.validate_json(current.answer), replayed=before)
             if current.state == "failed":
                 assert current.answer is not None, "what has failed says how"
