@@ -16,7 +16,7 @@ from tavola.engine import Engine
 from tavola.engine.transfer.csv_rows import DELIMITERS, Columns, read_csv
 from tavola.engine.transfer.errors import TextMalformed
 from tavola.engine.transfer.ion import decode_ion, encode_ion
-from tavola.engine.transfer.lines import Row, full_line, read_ion, read_json
+from tavola.engine.transfer.lines import TransferRow, full_line, read_ion, read_json
 from tavola.values import admit_item, encode_item
 from tests.properties.strategies import ITEMS, TEXT
 
@@ -67,7 +67,7 @@ def test_lines_are_read_whatever_pieces_they_come_in(items: list[Any], format_: 
     while True:
         span = _READ[format_](text[:have], at, last=have >= len(text))
         if span is not None:
-            assert isinstance(span.row, Row)
+            assert isinstance(span.row, TransferRow)
             admit_item(span.row.item)
             found.append(span.row.item)
             at = span.end
@@ -96,7 +96,7 @@ def test_what_python_writes_as_csv_is_read(rows: list[list[str]], delimiter: str
     found: list[Any] = []
     at = 0
     while (span := read_csv(data, at, columns, last=True)) is not None:
-        assert isinstance(span.row, Row)
+        assert isinstance(span.row, TransferRow)
         found.append(span.row.item)
         at = span.end
 

@@ -8,7 +8,7 @@ import pytest
 
 from tavola.engine.transfer.csv_rows import Columns, read_csv, read_header
 from tavola.engine.transfer.errors import RowRefused, TextMalformed
-from tavola.engine.transfer.lines import Row
+from tavola.engine.transfer.lines import TransferRow
 
 
 def rows(text: str, columns: Columns) -> list[dict[str, Any] | str]:
@@ -17,7 +17,7 @@ def rows(text: str, columns: Columns) -> list[dict[str, Any] | str]:
     found: list[dict[str, Any] | str] = []
     at = 0
     while (span := read_csv(data, at, columns, last=True)) is not None:
-        found.append(span.row.item if isinstance(span.row, Row) else str(span.row))
+        found.append(span.row.item if isinstance(span.row, TransferRow) else str(span.row))
         at = span.end
     return found
 

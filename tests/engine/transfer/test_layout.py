@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from tavola.engine.transfer.files import Sums
+from tavola.engine.transfer.files import FileChecksums
 from tavola.engine.transfer.layout import (
     data_key,
     file_entry,
@@ -50,7 +50,9 @@ def test_a_data_file_has_one_name_however_often_it_is_written() -> None:
 
 def test_a_data_file_is_entered_with_its_sums() -> None:
     """One line of JSON for each."""
-    entry = file_entry("k", 8, Sums("sQMSpEILNgoQmarvDFonGQ==", "af83d6f217c19b8b0fff8023d8ca4716-1", 0))
+    entry = file_entry(
+        "k", 8, FileChecksums("sQMSpEILNgoQmarvDFonGQ==", "af83d6f217c19b8b0fff8023d8ca4716-1", 0)
+    )
 
     assert json.loads(entry) == {
         "itemCount": 8,

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tavola.engine.transfer.errors import RowRefused, TextMalformed
-from tavola.engine.transfer.lines import Row, changed_line, full_line, read_ion, read_json
+from tavola.engine.transfer.lines import TransferRow, changed_line, full_line, read_ion, read_json
 
 ITEM = b'{"id":{"S":"a"},"n":{"N":"600"}}'
 
@@ -46,11 +46,11 @@ def test_rows_are_read_one_after_another() -> None:
 
     first = read_json(data, 0, last=False)
     assert first is not None
-    assert first.row == Row({"a": {"S": "1"}})
+    assert first.row == TransferRow({"a": {"S": "1"}})
     assert read_json(data, first.end, last=False) is None  # the rest may be cut off
     second = read_json(data, first.end, last=True)
     assert second is not None
-    assert second.row == Row({"a": {"S": "2"}})
+    assert second.row == TransferRow({"a": {"S": "2"}})
     assert read_json(data, second.end, last=True) is None
 
 
@@ -70,7 +70,7 @@ def test_what_is_no_row_is_refused_alone(line: bytes) -> None:
     assert span.end == len(line)
     following = read_json(line + b'{"Item":{"a":{"S":"1"}}}', span.end, last=True)
     assert following is not None
-    assert following.row == Row({"a": {"S": "1"}})
+    assert following.row == TransferRow({"a": {"S": "1"}})
 
 
 def test_a_row_may_carry_a_condition() -> None:
@@ -86,7 +86,7 @@ def test_a_row_may_carry_a_condition() -> None:
 
     rows = [read_json(json_line, 0, last=True), read_ion(ion_line, 0, last=True)]
 
-    expected = Row({"a": {"S": "1"}}, "#a = :v", {"#a": "a"}, {":v": {"S": "1"}})
+    expected = TransferRow({"a": {"S": "1"}}, "#a = :v", {"#a": "a"}, {":v": {"S": "1"}})
     assert [span and span.row for span in rows] == [expected, expected]
 
 
@@ -96,12 +96,12 @@ def test_a_struct_over_many_lines_is_one_row() -> None:
 
     for end in range(len(text) - 15):
         span = read_ion(text[:end], 0, last=False)
-        assert span is None or span.row == Row({"a": {"S": "é"}})
+        assert span is None or span.row == TransferRow({"a": {"S": "é"}})
     first = read_ion(text, 0, last=True)
     assert first is not None
     second = read_ion(text, first.end, last=True)
     assert second is not None
-    assert second.row == Row({"a": {"S": "2"}})
+    assert second.row == TransferRow({"a": {"S": "2"}})
     assert read_ion(text, second.end, last=True) is None
 
 

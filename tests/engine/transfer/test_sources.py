@@ -7,20 +7,20 @@ from pathlib import Path
 import pytest
 
 from tavola.engine.transfer.buckets import Buckets
-from tavola.engine.transfer.compression import pack
+from tavola.engine.transfer.compression import compress
 from tavola.engine.transfer.errors import TextMalformed
-from tavola.engine.transfer.lines import Row, read_json
-from tavola.engine.transfer.sources import Source
+from tavola.engine.transfer.lines import TransferRow, read_json
+from tavola.engine.transfer.sources import ObjectReader
 
 LINES = [
     f'{{"Item":{{"id":{{"N":"{number}"}},"pad":{{"S":"{"é" * 300}"}}}}}}\n'.encode() for number in range(2000)
 ]
 
 
-def _numbers(source: Source) -> list[str]:
+def _numbers(source: ObjectReader) -> list[str]:
     found = []
     while (row := source.row(read_json)) is not None:
-        assert isinstance(row, Row)
+        assert isinstance(row, TransferRow)
         found.append(row.item["id"]["N"])
     return found
 
@@ -30,16 +30,16 @@ def test_reading_goes_on_from_any_row(tmp_path: Path, compression: str) -> None:
     """The place of a row is enough to go on from, with another reader too."""
     path = tmp_path / "file"
     text = b"".join(LINES)
-    path.write_bytes(text if compression == "NONE" else pack(text))
-    first = Source(path, compression)
+    path.write_bytes(text if compression == "NONE" else compress(text))
+    first = ObjectReader(path, compression)
     for _ in range(777):
         first.row(read_json)
     place = first.position
     first.close()
-    second = Source(path, compression)
+    second = ObjectReader(path, compression)
 
     assert place == sum(map(len, LINES[:777]))
-    assert second.pass_to(place)
+    assert second.skip_to(place)
     assert _numbers(second) == [str(number) for number in range(777, 2000)]
     second.close()
 
@@ -66,10 +66,10 @@ def test_an_object_that_became_shorter_is_told(tmp_path: Path) -> None:
     """Nobody may change what is being imported."""
     path = tmp_path / "file"
     path.write_bytes(LINES[0])
-    source = Source(path, "NONE")
+    source = ObjectReader(path, "NONE")
 
     with pytest.raises(TextMalformed, match="shorter"):
-        source.pass_to(len(LINES[0]) + 1)
+        source.skip_to(len(LINES[0]) + 1)
     source.close()
 
 
@@ -77,7 +77,7 @@ def test_a_row_without_an_end_is_given_up(tmp_path: Path) -> None:
     """A line of more than a request may have is no item, and memory is not filled with it."""
     path = tmp_path / "file"
     path.write_bytes(b"x" * (17 * 1024 * 1024))
-    source = Source(path, "NONE")
+    source = ObjectReader(path, "NONE")
 
     with pytest.raises(TextMalformed, match="A row has more than"):
         source.row(read_json)

@@ -10,20 +10,20 @@ from typing import Any
 
 from tavola.engine.operations.backups import (
     BACKUP_JOB,
-    backup_abandoned,
     backup_step,
     create_backup,
     delete_backup,
     describe_backup,
+    fail_backup,
     list_backups,
 )
 from tavola.engine.operations.batches import batch_get_item, batch_write_item
 from tavola.engine.operations.bulk import (
     BULK_JOB,
-    bulk_abandoned,
     bulk_step,
     cancel_bulk_operation,
     describe_bulk_operation,
+    fail_bulk,
     list_bulk_operations,
     start_bulk_put_items,
 )
@@ -31,15 +31,15 @@ from tavola.engine.operations.call import OperationCall, Services
 from tavola.engine.operations.exports import (
     EXPORT_JOB,
     describe_export,
-    export_abandoned,
     export_step,
     export_table_to_point_in_time,
+    fail_export,
     list_exports,
 )
 from tavola.engine.operations.imports import (
     IMPORT_JOB,
     describe_import,
-    import_abandoned,
+    fail_import,
     import_step,
     import_table,
     list_imports,
@@ -79,7 +79,7 @@ from tavola.engine.operations.replicas import (
 )
 from tavola.engine.operations.restores import (
     RESTORE_JOB,
-    restore_abandoned,
+    fail_restore,
     restore_step,
     restore_table_from_backup,
     restore_table_to_point_in_time,
@@ -193,11 +193,11 @@ STEPS: dict[str, Callable[[Services, dict[str, Any]], dict[str, Any] | None]] = 
 
 # How a job that failed unexpectedly is marked as failed.
 ABANDONED: dict[str, Callable[[Services, dict[str, Any]], None]] = {
-    BACKUP_JOB: backup_abandoned,
-    BULK_JOB: bulk_abandoned,
-    EXPORT_JOB: export_abandoned,
-    IMPORT_JOB: import_abandoned,
-    RESTORE_JOB: restore_abandoned,
+    BACKUP_JOB: fail_backup,
+    BULK_JOB: fail_bulk,
+    EXPORT_JOB: fail_export,
+    IMPORT_JOB: fail_import,
+    RESTORE_JOB: fail_restore,
 }
 
 __all__ = ["ABANDONED", "HANDLERS", "STEPS", "OperationCall", "Services"]

@@ -1,4 +1,4 @@
-"""CreateBackup, DescribeBackup, ListBackups, DeleteBackup, and the backup that deleting a table makes."""
+"""CreateBackup, DescribeBackup, ListBackups, DeleteBackup, and the system backup of a deleted table."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ _INDEX_MEMBERS = (
 
 
 def create_backup(call: OperationCall, request: CreateBackupRequest) -> bytes:
-    """Begin a backup of a table as it is now; it is AVAILABLE when all rows are copied."""
+    """Start a backup of a table as it is now; it is AVAILABLE when all rows are copied."""
     services = call.services
-    table = backed_up(call, request.table_name)
+    table = find_backup_table(call, request.table_name)
     if not services.catalog.is_active(table):
         raise TableNotFoundFault.of_table(table.name)
     services.begin()
@@ -68,12 +68,12 @@ def create_backup(call: OperationCall, request: CreateBackupRequest) -> bytes:
 
 
 def describe_backup(call: OperationCall, request: DescribeBackupRequest) -> bytes:
-    """Answer what a backup is of."""
-    return encode({"BackupDescription": _described(call, found(call, request.backup_arn))})
+    """Return the description of a backup."""
+    return encode({"BackupDescription": _describe(call, find_backup(call, request.backup_arn))})
 
 
 def list_backups(call: OperationCall, request: ListBackupsRequest) -> bytes:
-    """Answer the caller's backups, the earliest first: those made on demand unless others are asked for."""
+    """Return the caller's backups, oldest first; only on-demand ones unless the request says otherwise."""
     wanted = request.backup_type or "USER"
     scope = call.scope if request.table_name is None else call.check_scope(request.table_name)
     name = None if request.table_name is None else table_name_of(request.table_name)
@@ -102,8 +102,8 @@ def list_backups(call: OperationCall, request: ListBackupsRequest) -> bytes:
 
 
 def delete_backup(call: OperationCall, request: DeleteBackupRequest) -> bytes:
-    """Remove a backup, unless it is being made or restored from."""
-    backup = found(call, request.backup_arn)
+    """Delete a backup, unless it is being created or restored from."""
+    backup = find_backup(call, request.backup_arn)
     if backup.expires_at_s is not None:
         expires = instant_text(int(backup.expires_at_s * 1_000_000))
         raise ValidationFault(
@@ -114,16 +114,16 @@ def delete_backup(call: OperationCall, request: DeleteBackupRequest) -> bytes:
         raise BackupInUseFault(f"Backup is being created: {backup.arn}")
     if backup.restoring:
         raise BackupInUseFault(f"Backup is being used to restore table: {backup.arn}")
-    described = _described(call, msgspec.structs.replace(backup, status="DELETED"))
+    described = _describe(call, msgspec.structs.replace(backup, status="DELETED"))
     call.services.begin()
     Backups(call.services.store).drop(backup)
     return encode({"BackupDescription": described})
 
 
-def put_aside(services: Services, table: Table) -> None:
-    """Drop a table that is deleted, in the open transaction; with recovery its rows become a backup.
+def drop_table(services: Services, table: Table) -> None:
+    """Drop a deleted table in the open transaction; with recovery on, its rows become a backup.
 
-    Whoever copies from it at this moment goes on: rows and log stay until that is done.
+    Copies in progress continue: rows and log are kept until they are done.
     """
     definition = table.definition
     if definition.pins:
@@ -159,8 +159,8 @@ def backup_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | N
     return state | {"place": place.encode()}
 
 
-def backup_abandoned(services: Services, state: dict[str, Any]) -> None:
-    """Take back a backup that cannot go on; why is in the log, and in the answer to whoever asks for it."""
+def fail_backup(services: Services, state: dict[str, Any]) -> None:
+    """Remove a backup that failed; the log has the reason, and DescribeBackup returns it."""
     backups = Backups(services.store)
     backup = backups.find(Scope(state["account"], state["region"]), state["table"], state["backup"])
     if backup is not None:
@@ -172,8 +172,8 @@ def backup_abandoned(services: Services, state: dict[str, Any]) -> None:
     unpin(services.catalog, services.store, state["source"])
 
 
-def backed_up(call: OperationCall, name_or_arn: str, scope: Scope | None = None) -> Table:
-    """Return the table that a backup operation names; one that is being restored is not there for it yet."""
+def find_backup_table(call: OperationCall, name_or_arn: str, scope: Scope | None = None) -> Table:
+    """Return the table that a backup operation names; a table being restored does not exist for it yet."""
     name = table_name_of(name_or_arn)
     table = call.services.catalog.find(scope or call.check_scope(name_or_arn), name)
     if table is None or table.definition.restored is not None:
@@ -181,8 +181,8 @@ def backed_up(call: OperationCall, name_or_arn: str, scope: Scope | None = None)
     return table
 
 
-def found(call: OperationCall, arn: str, *, anywhere: bool = False) -> Backup:
-    """Return the caller's backup of this ARN, of this region or `anywhere`; what is gone is not found."""
+def find_backup(call: OperationCall, arn: str, *, anywhere: bool = False) -> Backup:
+    """Return the caller's backup with an ARN, in this region or `anywhere`; expired ones do not exist."""
     parts = _parsed(call, arn)
     assert parts.label is not None, "a backup's ARN has the backup's id"
     backup = None
@@ -196,9 +196,9 @@ def found(call: OperationCall, arn: str, *, anywhere: bool = False) -> Backup:
 
 
 def _parsed(call: OperationCall, arn: str) -> ResourceArn:
-    """Return a backup's ARN in its parts; refuse another account's, whether or not there is such a backup.
+    """Return the parts of a backup's ARN; another account's is refused, whether it exists or not.
 
-    Where a guard decides, it has decided already.
+    With a guard, access has been decided before.
     """
     parts = parse_resource_arn(arn)
     if parts is None or parts.kind != "backup":
@@ -232,12 +232,12 @@ def _new(services: Services, table: Table, name: str, type_: BackupType, number:
 
 
 def _order(backup: Backup) -> tuple[str, str]:
-    """Return what backups are listed by: the id, which begins with the time of making, then the table."""
+    """Return the sort key of backups: the id, which begins with the creation time, then the table."""
     return backup.id, backup.definition.name
 
 
 def _start(call: OperationCall, arn: str) -> tuple[str, str]:
-    """Return the place in the list that an ARN stands at, also of a backup that is gone."""
+    """Return the list position of an ARN, which may be of a deleted backup."""
     parts = _parsed(call, arn)
     if parts.scope.region != call.scope.region:
         raise ValidationFault(
@@ -280,7 +280,7 @@ def _index(shown: dict[str, Any]) -> dict[str, Any]:
     return index
 
 
-def _described(call: OperationCall, backup: Backup) -> dict[str, Any]:
+def _describe(call: OperationCall, backup: Backup) -> dict[str, Any]:
     definition = backup.definition
     shown = describe(Backups(call.services.store).table(backup), call.services.clock.now())
     table: dict[str, Any] = {

@@ -10,26 +10,26 @@ from tavola.engine.isolation import digest_payload
 from tavola.engine.operations.call import OperationCall, Services
 from tavola.engine.operations.responses import encode
 from tavola.engine.operations.transfers import (
-    abandoned,
     buckets_of,
     check_compression,
     check_place,
-    failed,
-    found,
-    listed,
-    shown,
-    start,
+    describe_transfer,
+    find_transfer,
+    list_transfers,
+    mark_abandoned,
+    mark_failed,
+    start_transfer,
 )
 from tavola.engine.transfer import (
     BucketMissing,
     Bulk,
-    Format,
+    BulkProgress,
     Load,
-    Loaded,
+    LoadFormat,
     Records,
     Transfer,
     TransferError,
-    forget,
+    release_objects,
     transfer_id,
 )
 from tavola.limits import IMPORT_OBJECTS_MAX
@@ -51,7 +51,7 @@ BULK_JOB = "bulk"
 
 
 def start_bulk_put_items(call: OperationCall, request: StartBulkPutItemsRequest) -> bytes:
-    """Begin to put the items in files of a bucket into a table that is there."""
+    """Start to load the items in files of a bucket into an existing table."""
     services = call.services
     buckets_of(services)
     source, output = request.input_s3_configuration, request.output_s3_configuration
@@ -63,11 +63,11 @@ def start_bulk_put_items(call: OperationCall, request: StartBulkPutItemsRequest)
     now_s = services.clock.now()
     digest = digest_payload(msgspec.to_builtins(request))
     token = request.client_token or services.entropy.uuid()
-    known = records.given(call.scope, token, now_s)
+    known = records.find_by_token(call.scope, token, now_s)
     if known is not None:
         if known.digest != digest:
             raise IdempotentParameterMismatchFault()
-        return encode({"BulkOperationDescription": shown(call, "bulk", known)})
+        return encode({"BulkOperationDescription": describe_transfer(call, "bulk", known)})
     id_ = transfer_id(now_s, services.entropy.bytes(4))
     echoed = msgspec.to_builtins(request)
     described: dict[str, Any] = {
@@ -86,7 +86,7 @@ def start_bulk_put_items(call: OperationCall, request: StartBulkPutItemsRequest)
     if request.max_write_request_units is not None:
         described["MaxWriteRequestUnits"] = request.max_write_request_units
     services.begin()
-    transfer = start(
+    transfer = start_transfer(
         call,
         "bulk",
         Transfer(
@@ -106,17 +106,23 @@ def start_bulk_put_items(call: OperationCall, request: StartBulkPutItemsRequest)
 
 
 def describe_bulk_operation(call: OperationCall, request: DescribeBulkOperationRequest) -> bytes:
-    """Answer what is known of a bulk load; its counts grow while it runs."""
-    return encode({"BulkOperationDescription": shown(call, "bulk", _found(call, request.bulk_operation_arn))})
+    """Return the description of a bulk load; counts grow while it runs."""
+    return encode(
+        {
+            "BulkOperationDescription": describe_transfer(
+                call, "bulk", _found(call, request.bulk_operation_arn)
+            )
+        }
+    )
 
 
 def list_bulk_operations(call: OperationCall, request: ListBulkOperationsRequest) -> bytes:
-    """Answer the bulk loads of ninety days, the newest first."""
-    page, token = listed(call, "bulk", request.next_token, request.max_results)
+    """Return the bulk loads of the last ninety days, newest first."""
+    page, token = list_transfers(call, "bulk", request.next_token, request.max_results)
     names = ("BulkOperationArn", "BulkOperationStatus", "StartTime", "EndTime")
     summaries = []
     for transfer in page:
-        described = shown(call, "bulk", transfer)
+        described = describe_transfer(call, "bulk", transfer)
         summaries.append({name: described[name] for name in names if name in described})
     answer: dict[str, Any] = {"BulkOperationsSummaryList": summaries}
     if token is not None:
@@ -125,9 +131,9 @@ def list_bulk_operations(call: OperationCall, request: ListBulkOperationsRequest
 
 
 def cancel_bulk_operation(call: OperationCall, request: CancelBulkOperationRequest) -> bytes:
-    """Have a bulk load stop at its next slice; what it has written stays."""
+    """Stop a bulk load at its next slice; items already written stay."""
     transfer = _found(call, request.bulk_operation_arn)
-    status = shown(call, "bulk", transfer)["BulkOperationStatus"]
+    status = describe_transfer(call, "bulk", transfer)["BulkOperationStatus"]
     if status not in ("IN_PROGRESS", "CANCELLING"):
         raise ValidationFault(
             f"Bulk operation is not in progress and cannot be cancelled: it is {status}: "
@@ -141,14 +147,14 @@ def cancel_bulk_operation(call: OperationCall, request: CancelBulkOperationReque
 
 
 def bulk_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | None:
-    """Read a slice of a bulk load; the first finds its objects."""
+    """Process a slice of a bulk load; the first one lists its objects."""
     scope = Scope(state["account"], state["region"])
     records = Records(services.store, "bulk")
     transfer = records.find(scope, state["id"])
     now_s = services.clock.now()
-    if transfer is None:  # ninety days have passed
+    if transfer is None:  # the record has expired
         return None
-    progress = msgspec.convert(state["progress"], Loaded) if state["progress"] else None
+    progress = msgspec.convert(state["progress"], BulkProgress) if state["progress"] else None
     done = True
     try:
         load = _load(services, transfer)
@@ -158,7 +164,7 @@ def bulk_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | Non
         work = Bulk(transfer, table, services.catalog, load, load.buckets)
         if transfer.cancelled:
             if progress is not None:
-                forget(services.store, services.buckets, transfer.id, progress.reached)
+                release_objects(services.store, services.buckets, transfer.id, progress.reached)
                 work.finish(progress, transfer, now_s)
             transfer = _cancelled(transfer, now_s)
         elif progress is None:
@@ -169,23 +175,26 @@ def bulk_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | Non
             if done:
                 transfer = _completed(work, progress, transfer, now_s)
     except (OSError, TransferError, Fault) as error:
-        transfer = failed("bulk", transfer, error, now_s)
+        transfer = mark_failed("bulk", transfer, error, now_s)
         if progress is not None:
-            forget(services.store, services.buckets, transfer.id, progress.reached)
+            release_objects(services.store, services.buckets, transfer.id, progress.reached)
     records.keep(transfer)
     return None if done else state | {"progress": msgspec.to_builtins(progress)}
 
 
-def bulk_abandoned(services: Services, state: dict[str, Any]) -> None:
-    """Let go of the objects that a bulk load would have read; what it has written stays."""
-    abandoned(services, "bulk", state)
+def fail_bulk(services: Services, state: dict[str, Any]) -> None:
+    """Release the objects of a failed bulk load; items already written stay."""
+    mark_abandoned(services, "bulk", state)
     if state["progress"]:
-        forget(
-            services.store, services.buckets, state["id"], msgspec.convert(state["progress"], Loaded).reached
+        release_objects(
+            services.store,
+            services.buckets,
+            state["id"],
+            msgspec.convert(state["progress"], BulkProgress).reached,
         )
 
 
-def _begin(transfer: Transfer, load: Load) -> tuple[Loaded, Transfer]:
+def _begin(transfer: Transfer, load: Load) -> tuple[BulkProgress, Transfer]:
     for bucket in (load.bucket, transfer.description["OutputS3Configuration"].get("S3Bucket", load.bucket)):
         if not load.buckets.has(bucket):
             raise BucketMissing(bucket)
@@ -196,10 +205,10 @@ def _begin(transfer: Transfer, load: Load) -> tuple[Loaded, Transfer]:
             f"There are {len(objects)} objects under the prefix; a bulk load reads {IMPORT_OBJECTS_MAX} at most"
         )
     total = sum(each.bytes for each in objects)
-    return Loaded(load.begin(objects)), transfer.with_description(TotalInputBytes=total)
+    return BulkProgress(load.begin(objects)), transfer.with_description(TotalInputBytes=total)
 
 
-def _completed(work: Bulk, progress: Loaded, transfer: Transfer, now_s: float) -> Transfer:
+def _completed(work: Bulk, progress: BulkProgress, transfer: Transfer, now_s: float) -> Transfer:
     work.finish(progress, transfer, now_s)
     status = "COMPLETED_WITH_ERRORS" if progress.reached.failed else "COMPLETED"
     return transfer.with_description(BulkOperationStatus=status, EndTime=now_s)
@@ -216,12 +225,12 @@ def _cancelled(transfer: Transfer, now_s: float) -> Transfer:
 
 def _load(services: Services, transfer: Transfer) -> Load:
     source = transfer.description["InputS3Configuration"]
-    format_ = Format(source["InputFormat"], source["InputCompressionType"])
+    format_ = LoadFormat(source["InputFormat"], source["InputCompressionType"])
     return Load(transfer.id, source["S3Bucket"], format_, services.store, buckets_of(services))
 
 
 def _found(call: OperationCall, arn: str) -> Transfer:
-    return found(
+    return find_transfer(
         call,
         "bulk",
         arn,

@@ -1,4 +1,4 @@
-"""Descriptions: a table as DescribeTable shows it."""
+"""Table descriptions, as DescribeTable returns them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import Any
 
 from tavola.clock import Clock
 from tavola.engine.catalog import Index, IndexDefinition, Restored, Table, TableDefinition, Throughput
-from tavola.engine.operations.throughput import NO_UNITS, index_warmth, table_warmth
+from tavola.engine.operations.throughput import NO_UNITS, index_warm_throughput, table_warm_throughput
 from tavola.engine.operations.vectors import describe_vector, is_vector_active
 from tavola.protocol.arns import index_arn, stream_arn, table_arn
 
 
 def describe(table: Table, now_s: float, *, status: str | None = None) -> dict[str, Any]:
-    """Return a table's description; `status` stands in for the one it has, as answers to changes do.
+    """Return a table's description; `status` overrides the current one, as responses to changes do.
 
-    What AWS does not know when it answers CreateTable, it does not tell there: warmth that was not asked for, and
-    since when the table is on demand.
+    The response to CreateTable omits what AWS does not know yet: default warm throughput, and the time of the
+    switch to on-demand.
     """
     definition = table.definition
     creating = status == "CREATING"
@@ -81,9 +81,9 @@ def describe(table: Table, now_s: float, *, status: str | None = None) -> dict[s
     if definition.on_demand is not None:
         described["OnDemandThroughput"] = definition.on_demand
     if not creating:
-        described["WarmThroughput"] = table_warmth(definition) | {"Status": "ACTIVE"}
+        described["WarmThroughput"] = table_warm_throughput(definition) | {"Status": "ACTIVE"}
     elif definition.warm is not None:
-        described["WarmThroughput"] = table_warmth(definition) | {"Status": "UPDATING"}
+        described["WarmThroughput"] = table_warm_throughput(definition) | {"Status": "UPDATING"}
     return described
 
 
@@ -97,7 +97,7 @@ def _restore_summary(restored: Restored) -> dict[str, Any]:
 
 
 def is_changing(definition: TableDefinition, now_s: float) -> bool:
-    """Tell whether an index of the table is still being built."""
+    """Return whether an index of the table is still being built."""
     return bool(changing_indexes(definition, now_s))
 
 
@@ -109,8 +109,8 @@ def changing_indexes(definition: TableDefinition, now_s: float) -> set[str]:
 
 
 def is_index_active(index: IndexDefinition, clock: Clock) -> bool:
-    """Tell whether an index is complete and has come out of CREATING."""
-    # Most were made with their table, and then nobody need ask the time.
+    """Return whether an index is complete and no longer CREATING."""
+    # Most indexes were created with their table, so the time is not needed.
     return index.filled_to is None and (not index.ready_at_s or _is_active(index, clock.now()))
 
 
@@ -125,7 +125,7 @@ def _status(definition: TableDefinition, now_s: float) -> str:
 
 
 def describe_index(table: Table, index: Index, now_s: float, *, creating: bool = False) -> dict[str, Any]:
-    """Return an index as its table's description shows it; `creating` as the answer to CreateTable does."""
+    """Return the description of an index; `creating` as in the response to CreateTable."""
     kept = index.definition
     projection: dict[str, Any] = {"ProjectionType": kept.projection}
     if kept.named:
@@ -147,7 +147,7 @@ def describe_index(table: Table, index: Index, now_s: float, *, creating: bool =
         if kept.on_demand is not None:
             described["OnDemandThroughput"] = kept.on_demand
         if not creating:
-            described["WarmThroughput"] = index_warmth(kept, table.definition) | {"Status": "ACTIVE"}
+            described["WarmThroughput"] = index_warm_throughput(kept, table.definition) | {"Status": "ACTIVE"}
     return described
 
 

@@ -26,7 +26,7 @@ _ALIAS = re.compile(r"alias/[A-Za-z0-9/_-]+")
 
 
 def encryption_of(specification: SSESpecification | None, scope: Scope) -> Encryption | None:
-    """Return the description of a requested encryption; None for the key that AWS owns."""
+    """Return the description of a requested encryption; None for the key owned by AWS."""
     if specification is None or specification.enabled is False:
         return None
     if specification.enabled is None and specification.sse_type is None:
@@ -35,14 +35,14 @@ def encryption_of(specification: SSESpecification | None, scope: Scope) -> Encry
     return {"Status": "ENABLED", "SSEType": "KMS", "KMSMasterKeyArn": arn}
 
 
-def changed_encryption(definition: TableDefinition, specification: SSESpecification) -> Encryption | None:
-    """Return the encryption that a table shall have; refuse the one it has, where AWS sees that it is the same."""
+def new_encryption(definition: TableDefinition, specification: SSESpecification) -> Encryption | None:
+    """Return the new encryption of a table; refuse the current one where AWS notices."""
     wanted = encryption_of(specification, definition.scope)
     if wanted is None and definition.encryption is None:
         raise ValidationFault(f"{_INVALID}Table is already encrypted by default")
     arn = None if definition.encryption is None else definition.encryption["KMSMasterKeyArn"]
     if arn is not None and specification.kms_master_key_id == arn:
-        # AWS compares the text of the ARN alone: an alias or an id of the same key encrypts anew.
+        # AWS compares only the text of the ARN: an alias or id of the same key counts as a change.
         raise ValidationFault(
             f"{_INVALID}Table is already encrypted with given KMSMasterKeyId. Use KMSMasterKeyId parameter if you "
             "want to change Master Key"
@@ -50,8 +50,8 @@ def changed_encryption(definition: TableDefinition, specification: SSESpecificat
     return wanted
 
 
-def changing(standing: Encryption | None) -> Encryption:
-    """Return the description with which a change of the encryption is answered: the key is still the old one."""
+def describe_change(standing: Encryption | None) -> Encryption:
+    """Return the description in the response to an encryption change, which still shows the old key."""
     return (standing or {}) | {"Status": "UPDATING"}
 
 

@@ -21,26 +21,26 @@ from tavola.engine.operations.request_expressions import (
 )
 from tavola.engine.operations.responses import encode
 from tavola.engine.operations.transfers import (
-    abandoned,
     buckets_of,
     check_account,
     check_place,
-    failed,
-    found,
-    listed,
-    running,
-    shown,
-    start,
+    count_running,
+    describe_transfer,
+    find_transfer,
+    list_transfers,
+    mark_abandoned,
+    mark_failed,
+    start_transfer,
 )
 from tavola.engine.snapshots import index_log_if_needed, position_at, window_of
 from tavola.engine.transfer import (
     Export,
+    ExportFilter,
+    ExportProgress,
     Period,
-    Progress,
     Records,
     Transfer,
     TransferError,
-    Wanted,
     transfer_id,
 )
 from tavola.expressions.conditions import evaluate
@@ -72,7 +72,7 @@ _SECOND_US = 1_000_000
 
 
 def export_table_to_point_in_time(call: OperationCall, request: ExportTableToPointInTimeRequest) -> bytes:
-    """Begin to write a table as it was, or its changes over a period, to files of a bucket."""
+    """Start to write a table as of a time, or its changes over a period, to files of a bucket."""
     services = call.services
     buckets_of(services)
     check_place(request.s3_prefix)
@@ -81,16 +81,16 @@ def export_table_to_point_in_time(call: OperationCall, request: ExportTableToPoi
     now_s = services.clock.now()
     digest = digest_payload(msgspec.to_builtins(request))
     token = request.client_token or services.entropy.uuid()
-    known = records.given(call.scope, token, now_s)
+    known = records.find_by_token(call.scope, token, now_s)
     if known is not None:
         if known.digest != digest:
             raise ExportConflictFault()
-        return encode({"ExportDescription": shown(call, "export", known)})
+        return encode({"ExportDescription": describe_transfer(call, "export", known)})
     period = request.incremental_export_specification
     times, after, position = _span(call, table, request, now_s)
     if request.filter_specification is not None:
-        _wanted(call, request.filter_specification, table)
-    if running(services.store, "export", call) >= EXPORTS_RUNNING_MAX:
+        _export_filter(call, request.filter_specification, table)
+    if count_running(services.store, "export", call) >= EXPORTS_RUNNING_MAX:
         raise LimitExceededFault(
             f"Subscriber limit exceeded: There is a limit of {EXPORTS_RUNNING_MAX} exports at a time"
         )
@@ -115,7 +115,7 @@ def export_table_to_point_in_time(call: OperationCall, request: ExportTableToPoi
         described["ExportType"] = "INCREMENTAL_EXPORT"
     services.begin()
     pin(services.catalog, table)
-    transfer = start(
+    transfer = start_transfer(
         call,
         "export",
         Transfer(
@@ -135,24 +135,27 @@ def export_table_to_point_in_time(call: OperationCall, request: ExportTableToPoi
 
 
 def describe_export(call: OperationCall, request: DescribeExportRequest) -> bytes:
-    """Answer what is known of an export; its counts grow while it runs."""
-    transfer = found(
-        call, "export", request.export_arn, lambda why: ExportNotFoundFault(f"Export not found: {_told(why)}")
+    """Return the description of an export; counts grow while it runs."""
+    transfer = find_transfer(
+        call,
+        "export",
+        request.export_arn,
+        lambda why: ExportNotFoundFault(f"Export not found: {_describe_failure(why)}"),
     )
-    return encode({"ExportDescription": shown(call, "export", transfer)})
+    return encode({"ExportDescription": describe_transfer(call, "export", transfer)})
 
 
 def list_exports(call: OperationCall, request: ListExportsRequest) -> bytes:
-    """Answer the exports of ninety days, the newest first, of one table if it is named.
+    """Return the exports of the last ninety days, newest first, optionally of one table.
 
-    A table that was deleted has none any more, and one made again under its name does not inherit them.
+    Exports of a deleted table are not listed, and a new table of the same name does not inherit them.
     """
     uuid: str | None = None
     if request.table_arn is not None:
         parts = parse_resource_arn(request.table_arn)
         table = None if parts is None else call.services.catalog.find(parts.scope, parts.table)
         uuid = "" if table is None else table.definition.uuid
-    page, token = listed(
+    page, token = list_transfers(
         call,
         "export",
         request.next_token,
@@ -172,16 +175,16 @@ def export_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | N
     transfer = records.find(scope, state["id"])
     number = state["number"]
     now_s = services.clock.now()
-    if transfer is None:  # ninety days have passed
+    if transfer is None:  # the record has expired
         unpin(services.catalog, services.store, number)
         return None
-    progress = msgspec.convert(state["progress"], Progress)
+    progress = msgspec.convert(state["progress"], ExportProgress)
     done = True
     try:
         export = _work(services, scope, transfer, state)
         progress, transfer, done = export.step(progress, now_s)
     except (OSError, TransferError, ValidationFault) as error:
-        transfer = failed("export", transfer, error, now_s)
+        transfer = mark_failed("export", transfer, error, now_s)
     records.keep(transfer)
     if done:
         unpin(services.catalog, services.store, number)
@@ -189,9 +192,9 @@ def export_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | N
     return state | {"progress": msgspec.to_builtins(progress)}
 
 
-def export_abandoned(services: Services, state: dict[str, Any]) -> None:
-    """Let go of the past that an export would have read; its record says why it cannot go on."""
-    abandoned(services, "export", state)
+def fail_export(services: Services, state: dict[str, Any]) -> None:
+    """Release the history that a failed export would have read; its record says why it failed."""
+    mark_abandoned(services, "export", state)
     unpin(services.catalog, services.store, state["number"])
 
 
@@ -200,10 +203,10 @@ def _work(services: Services, scope: Scope, transfer: Transfer, state: dict[str,
     index_log_if_needed(log, state["position"] if state["after"] is None else state["after"], services.begin)
     past = pinned_table(services.catalog, services.store, state["number"], state["position"])
     specification = transfer.description.get("FilterSpecification")
-    wanted = Wanted()
+    wanted = ExportFilter()
     if specification is not None:
         call = OperationCall("ExportTableToPointInTime", b"", scope, services)
-        wanted = _wanted(call, msgspec.convert(specification, FilterSpecification), past)
+        wanted = _export_filter(call, msgspec.convert(specification, FilterSpecification), past)
     period: Period | None = None
     if state["after"] is not None:
         view = transfer.description["IncrementalExportSpecification"]["ExportViewType"]
@@ -224,9 +227,9 @@ def _source(call: OperationCall, arn: str) -> Table:
 def _span(
     call: OperationCall, table: Table, request: ExportTableToPointInTimeRequest, now_s: float
 ) -> tuple[dict[str, Any], int | None, int]:
-    """Return an export's times as they are described, and the places in the log that they are.
+    """Return an export's times for its description, and the corresponding log positions.
 
-    A full export has the place of its moment; an incremental one also the place that its period is past.
+    A full export has one position; an incremental one also the position that its period starts after.
     """
     period = request.incremental_export_specification
     if period is None:
@@ -234,7 +237,7 @@ def _span(
         if request.export_time is not None:
             at_us = int(request.export_time * _SECOND_US)
         return {"ExportTime": at_us / _SECOND_US}, None, _position(table, at_us, now_s)
-    from_s, to_s = _checked(table, period, now_s)
+    from_s, to_s = _check_period(table, period, now_s)
     earliest_us, _ = window_of(table, now_s)
     from_us, to_us = int(from_s * _SECOND_US), int(to_s * _SECOND_US)
     if from_us < earliest_us // _SECOND_US * _SECOND_US:
@@ -252,8 +255,8 @@ def _span(
     return {"IncrementalExportSpecification": described}, after, _position(table, to_us - 1, now_s)
 
 
-def _checked(table: Table, period: IncrementalExportSpecification, now_s: float) -> tuple[float, float]:
-    """Return the period of an incremental export; refuse one that AWS refuses, in its order."""
+def _check_period(table: Table, period: IncrementalExportSpecification, now_s: float) -> tuple[float, float]:
+    """Return the period of an incremental export; invalid ones are refused in AWS's order."""
     from_s = period.export_from_time
     assert from_s is not None, "parse lets no period without a start through"
     to_s = now_s if period.export_to_time is None else period.export_to_time
@@ -281,7 +284,7 @@ def _position(table: Table, at_us: int, now_s: float) -> int:
         raise InvalidExportTimeFault("Export Time is invalid") from error
 
 
-def _wanted(call: OperationCall, asked: FilterSpecification, table: Table) -> Wanted:
+def _export_filter(call: OperationCall, asked: FilterSpecification, table: Table) -> ExportFilter:
     """Return which items of a table are exported, from the expressions of a filter."""
     bindings = bind_placeholders(call, asked.expression_attribute_names, asked.expression_attribute_values)
     projection = parse_projection(call, asked, bindings)
@@ -289,7 +292,7 @@ def _wanted(call: OperationCall, asked: FilterSpecification, table: Table) -> Wa
     condition = None if asked.key_condition_expression is None else parse_key_condition(call, asked, bindings)
     check_placeholders_used(call, bindings, (projection, kept, condition))
     check_scalar_keys(table, projection, kept)
-    wanted = Wanted()
+    wanted = ExportFilter()
     bounds = wanted.bounds
     if condition is not None:
         try:
@@ -309,11 +312,11 @@ def _wanted(call: OperationCall, asked: FilterSpecification, table: Table) -> Wa
     def shape(item: Item) -> Item:
         return item if projection is None else project(projection, item)
 
-    return Wanted(bounds, None if kept is None else keep, None if projection is None else shape)
+    return ExportFilter(bounds, None if kept is None else keep, None if projection is None else shape)
 
 
 def _summary(call: OperationCall, transfer: Transfer) -> dict[str, Any]:
-    described = shown(call, "export", transfer)
+    described = describe_transfer(call, "export", transfer)
     return {
         "ExportArn": described["ExportArn"],
         "ExportStatus": described["ExportStatus"],
@@ -321,7 +324,7 @@ def _summary(call: OperationCall, transfer: Transfer) -> dict[str, Any]:
     }
 
 
-def _told(why: str) -> str:
+def _describe_failure(why: str) -> str:
     return f"Export not found: {why}" if why.startswith("arn:") else why
 
 

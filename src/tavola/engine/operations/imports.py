@@ -12,28 +12,28 @@ from tavola.engine.operations.call import OperationCall, Services
 from tavola.engine.operations.responses import encode
 from tavola.engine.operations.tables import create_table
 from tavola.engine.operations.transfers import (
-    abandoned,
     buckets_of,
     check_compression,
     check_place,
-    failed,
-    found,
-    listed,
-    running,
-    shown,
-    start,
+    count_running,
+    describe_transfer,
+    find_transfer,
+    list_transfers,
+    mark_abandoned,
+    mark_failed,
+    start_transfer,
 )
 from tavola.engine.transfer import (
     SOME_FAILED,
     BucketMissing,
-    Format,
     Import,
-    Imported,
+    ImportProgress,
     Load,
+    LoadFormat,
     Records,
     Transfer,
     TransferError,
-    forget,
+    release_objects,
     transfer_id,
 )
 from tavola.limits import IMPORT_OBJECTS_MAX, IMPORTS_RUNNING_MAX
@@ -54,12 +54,15 @@ from tavola.protocol.transfers import (
 )
 
 IMPORT_JOB = "import"
-_NEVER_S = 1e15  # the table becomes ready when its items are there, and not at a time
+_NEVER_S = 1e15  # the table becomes ACTIVE when its items are loaded, not at a time
 _EXISTS = "TableAlreadyExists"
 
 
 def import_table(call: OperationCall, request: ImportTableRequest) -> bytes:
-    """Begin to make a table from files of a bucket; it appears a little later, and is CREATING until the end."""
+    """Start to create a table from files of a bucket.
+
+    It appears shortly after, and is CREATING until the end.
+    """
     services = call.services
     buckets_of(services)
     source = request.s3_bucket_source
@@ -73,12 +76,12 @@ def import_table(call: OperationCall, request: ImportTableRequest) -> bytes:
     now_s = services.clock.now()
     digest = digest_payload(msgspec.to_builtins(request))
     token = request.client_token or services.entropy.uuid()
-    known = records.given(call.scope, token, now_s)
+    known = records.find_by_token(call.scope, token, now_s)
     if known is not None:
         if known.digest != digest:
             raise ImportConflictFault()
-        return encode({"ImportTableDescription": shown(call, "import", known)})
-    if running(services.store, "import", call) >= IMPORTS_RUNNING_MAX:
+        return encode({"ImportTableDescription": describe_transfer(call, "import", known)})
+    if count_running(services.store, "import", call) >= IMPORTS_RUNNING_MAX:
         raise LimitExceededFault(
             f"Subscriber limit exceeded: There is a limit of {IMPORTS_RUNNING_MAX} imports at a time"
         )
@@ -107,7 +110,7 @@ def import_table(call: OperationCall, request: ImportTableRequest) -> bytes:
     if "InputFormatOptions" in echoed:
         described["InputFormatOptions"] = echoed["InputFormatOptions"]
     services.begin()
-    transfer = start(
+    transfer = start_transfer(
         call,
         "import",
         Transfer(
@@ -127,17 +130,17 @@ def import_table(call: OperationCall, request: ImportTableRequest) -> bytes:
 
 
 def describe_import(call: OperationCall, request: DescribeImportRequest) -> bytes:
-    """Answer what is known of an import; its counts grow while it runs."""
-    transfer = found(
+    """Return the description of an import; counts grow while it runs."""
+    transfer = find_transfer(
         call, "import", request.import_arn, lambda why: ImportNotFoundFault(f"Import not found: {why}")
     )
-    return encode({"ImportTableDescription": shown(call, "import", transfer)})
+    return encode({"ImportTableDescription": describe_transfer(call, "import", transfer)})
 
 
 def list_imports(call: OperationCall, request: ListImportsRequest) -> bytes:
-    """Answer the imports of ninety days, the newest first, of one table if it is named, there or gone."""
+    """Return the imports of the last ninety days, newest first, optionally of one table, even a deleted one."""
     arn = request.table_arn
-    page, token = listed(
+    page, token = list_transfers(
         call,
         "import",
         request.next_token,
@@ -151,12 +154,12 @@ def list_imports(call: OperationCall, request: ListImportsRequest) -> bytes:
 
 
 def import_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | None:
-    """Read a slice of an import; the first makes its table."""
+    """Process a slice of an import; the first one creates its table."""
     scope = Scope(state["account"], state["region"])
     records = Records(services.store, "import")
     transfer = records.find(scope, state["id"])
     now_s = services.clock.now()
-    if transfer is None:  # ninety days have passed
+    if transfer is None:  # the record has expired
         return None
     table = None if state["number"] is None else services.catalog.of_number(state["number"])
     try:
@@ -165,16 +168,16 @@ def import_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | N
             table, progress = _begin(services, scope, transfer, load)
             done = False
         else:
-            progress = msgspec.convert(state["progress"], Imported)
+            progress = msgspec.convert(state["progress"], ImportProgress)
             work = Import(transfer, table, services.catalog, load, load.buckets)
             progress, transfer, done = work.step(progress)
     except (OSError, TransferError, Fault) as error:
-        transfer = failed("import", transfer, error, now_s)
+        transfer = mark_failed("import", transfer, error, now_s)
         if isinstance(error, ResourceInUseFault):
             transfer = transfer.with_description(FailureCode=_EXISTS)
         if state["progress"]:
-            reached = msgspec.convert(state["progress"], Imported).reached
-            forget(services.store, services.buckets, transfer.id, reached)
+            reached = msgspec.convert(state["progress"], ImportProgress).reached
+            release_objects(services.store, services.buckets, transfer.id, reached)
         done = True
     records.keep(_ended(transfer, now_s) if done else transfer)
     if done:
@@ -186,23 +189,23 @@ def import_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | N
     return state | {"number": table.definition.number, "progress": msgspec.to_builtins(progress)}
 
 
-def import_abandoned(services: Services, state: dict[str, Any]) -> None:
-    """Take back an import that cannot go on: its table goes, whose name is free again, and its record says why."""
-    abandoned(services, "import", state)
+def fail_import(services: Services, state: dict[str, Any]) -> None:
+    """Undo a failed import: its table is deleted, and its record says why."""
+    mark_abandoned(services, "import", state)
     if state["progress"]:
-        forget(
+        release_objects(
             services.store,
             services.buckets,
             state["id"],
-            msgspec.convert(state["progress"], Imported).reached,
+            msgspec.convert(state["progress"], ImportProgress).reached,
         )
     table = None if state["number"] is None else services.catalog.of_number(state["number"])
     if table is not None:
         services.catalog.drop(table)
 
 
-def _begin(services: Services, scope: Scope, transfer: Transfer, load: Load) -> tuple[Table, Imported]:
-    """Make the table of an import and note the objects it reads."""
+def _begin(services: Services, scope: Scope, transfer: Transfer, load: Load) -> tuple[Table, ImportProgress]:
+    """Create the table of an import and store the list of its objects."""
     source = transfer.description["S3BucketSource"]
     if not load.buckets.has(load.bucket):
         raise BucketMissing(load.bucket)
@@ -216,7 +219,7 @@ def _begin(services: Services, scope: Scope, transfer: Transfer, load: Load) -> 
     table = services.catalog.find(scope, transfer.table)
     assert table is not None, "it was just made"
     definition = msgspec.structs.replace(table.definition, uuid=transfer.table_uuid, ready_at_s=_NEVER_S)
-    return services.catalog.change(table, definition), Imported(load.begin(objects))
+    return services.catalog.change(table, definition), ImportProgress(load.begin(objects))
 
 
 def _ended(transfer: Transfer, now_s: float) -> Transfer:
@@ -241,7 +244,7 @@ def _load(services: Services, transfer: Transfer) -> Load:
     return Load(
         transfer.id,
         described["S3BucketSource"]["S3Bucket"],
-        Format(
+        LoadFormat(
             described["InputFormat"],
             described["InputCompressionType"],
             csv.get("Delimiter", ","),
@@ -254,7 +257,7 @@ def _load(services: Services, transfer: Transfer) -> Load:
 
 
 def _is_importing(call: OperationCall, table: Table) -> bool:
-    """Tell whether a table is being made by an import, whose end a second one for its name has to wait for."""
+    """Return whether a table is being created by an import, which blocks another one for the same name."""
     if call.services.catalog.is_active(table):
         return False
     return any(
@@ -264,7 +267,7 @@ def _is_importing(call: OperationCall, table: Table) -> bool:
 
 
 def _summary(call: OperationCall, transfer: Transfer) -> dict[str, Any]:
-    described = shown(call, "import", transfer)
+    described = describe_transfer(call, "import", transfer)
     names = (
         "ImportArn",
         "ImportStatus",

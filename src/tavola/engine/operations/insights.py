@@ -16,7 +16,7 @@ from tavola.engine.emulation import HotItem, active_emulation
 from tavola.engine.operations.call import OperationCall
 from tavola.engine.operations.descriptions import is_index_active
 from tavola.engine.operations.responses import encode
-from tavola.engine.operations.tables import named
+from tavola.engine.operations.tables import find_table
 from tavola.limits import INSIGHTS_LISTED_MAX
 from tavola.protocol.faults import ResourceNotFoundFault, ValidationFault
 from tavola.protocol.insights import (
@@ -32,15 +32,15 @@ _HOTTEST = 10
 
 
 def describe_contributor_insights(call: OperationCall, request: DescribeContributorInsightsRequest) -> bytes:
-    """Answer whether the keys of a table or index are watched, and by which rules."""
-    table = named(call, request.table_name)
+    """Return whether Contributor Insights is on for a table or index, and its rules."""
+    table = find_table(call, request.table_name)
     index = _index(table, request.index_name)
     return encode(_described(call, table, index))
 
 
 def update_contributor_insights(call: OperationCall, request: UpdateContributorInsightsRequest) -> bytes:
-    """Begin or end to watch the keys of a table or index; to watch them as they are watched changes nothing."""
-    table = named(call, request.table_name)
+    """Enable or disable Contributor Insights on a table or index; enabling it again changes nothing."""
+    table = find_table(call, request.table_name)
     index = _index(table, request.index_name)
     if not call.services.catalog.is_active(table):
         raise ValidationFault("TableStatus must be ACTIVE")
@@ -58,9 +58,7 @@ def update_contributor_insights(call: OperationCall, request: UpdateContributorI
     now_s = call.services.clock.now()
     since_ms = int(now_s * 1000)
     if standing is not None and standing.enabled:
-        since_ms = (
-            standing.rules_since_ms
-        )  # another mode takes rules away or adds some; they are not made anew
+        since_ms = standing.rules_since_ms  # another mode adds or removes rules but keeps the others
     setting = Insights(mode, enable, now_s, since_ms)
     call.services.begin()
     insights = table.definition.insights | {_slot(index): setting}
@@ -74,12 +72,12 @@ def update_contributor_insights(call: OperationCall, request: UpdateContributorI
 
 
 def list_contributor_insights(call: OperationCall, request: ListContributorInsightsRequest) -> bytes:
-    """Answer the tables and indexes whose keys are watched: by table, the table before its indexes."""
+    """Return the tables and indexes with Contributor Insights: by table, the table before its indexes."""
     catalog = call.services.catalog
     if request.table_name is None:
         tables = [catalog.find(call.scope, name) for name in catalog.names(call.scope)]
     else:
-        tables = [named(call, request.table_name)]
+        tables = [find_table(call, request.table_name)]
     found: list[tuple[tuple[str, str], dict[str, Any]]] = []
     for table in tables:
         for index in () if table is None else (None, *table.indexes):
@@ -95,7 +93,7 @@ def list_contributor_insights(call: OperationCall, request: ListContributorInsig
             raise ValidationFault("Invalid NextToken")
         found = [each for each in found if each[0] > tuple(opened["after"])]
     limit = request.max_results or INSIGHTS_LISTED_MAX
-    if limit < 1:  # AWS states no least number
+    if limit < 1:  # AWS states no minimum
         limit = INSIGHTS_LISTED_MAX
     answer: dict[str, Any] = {"ContributorInsightsSummaries": [summary for _, summary in found[:limit]]}
     if len(found) > limit:
@@ -167,7 +165,7 @@ def _hottest(call: OperationCall, table: Table, index: Index | None) -> dict[str
 
 
 def _rules(table: Table, index: Index | None, setting: Insights) -> list[str]:
-    """Return the names of the rules that AWS would make: by what they count, of what, since when."""
+    """Return the names of the CloudWatch rules that AWS would create."""
     schema = table.schema if index is None else index.schema
     kinds = [("PKC", "PKT"), ("SKC", "SKT")] if schema.range else [("PKC", "PKT")]
     accessed = [kind for kind, _ in kinds] if setting.mode == _EVERYTHING else []

@@ -14,7 +14,7 @@ import msgspec
 from tavola.engine.catalog import Destination, Table
 from tavola.engine.operations.call import OperationCall
 from tavola.engine.operations.responses import encode
-from tavola.engine.operations.tables import check_settled, named
+from tavola.engine.operations.tables import check_not_creating, find_table
 from tavola.protocol.faults import ValidationFault
 from tavola.protocol.kinesis import (
     DescribeKinesisStreamingDestinationRequest,
@@ -33,9 +33,12 @@ _FAILED = (
 def enable_kinesis_streaming_destination(
     call: OperationCall, request: EnableKinesisStreamingDestinationRequest
 ) -> bytes:
-    """Take a destination, which then fails: the answer says ENABLING, the description how it ended."""
-    table = named(call, request.table_name)
-    check_settled(call, table)
+    """Accept a destination, which then fails.
+
+    The response says ENABLING, the description shows the failure.
+    """
+    table = find_table(call, request.table_name)
+    check_not_creating(call, table)
     given = request.enable_kinesis_streaming_configuration
     precision = None if given is None else given.approximate_creation_date_time_precision
     others = tuple(each for each in table.definition.kinesis if each.stream != request.stream_arn)
@@ -55,16 +58,16 @@ def enable_kinesis_streaming_destination(
 def disable_kinesis_streaming_destination(
     call: OperationCall, request: DisableKinesisStreamingDestinationRequest
 ) -> bytes:
-    """Refuse: only a destination that works can be let go."""
-    named(call, request.table_name)
+    """Refuse: only an active destination can be disabled."""
+    find_table(call, request.table_name)
     raise ValidationFault(f"{_STATE}KinesisStreamingDestination must be ACTIVE to perform DISABLE operation.")
 
 
 def update_kinesis_streaming_destination(
     call: OperationCall, request: UpdateKinesisStreamingDestinationRequest
 ) -> bytes:
-    """Refuse: only a destination that works can be changed."""
-    table = named(call, request.table_name)
+    """Refuse: only an active destination can be changed."""
+    table = find_table(call, request.table_name)
     raise ValidationFault(
         f"{_STATE}Kinesis streaming is not in ACTIVE state. Updates are only allowed in ACTIVE state. TableName: "
         f"{table.name}, kdsArn: {request.stream_arn}"
@@ -74,8 +77,8 @@ def update_kinesis_streaming_destination(
 def describe_kinesis_streaming_destination(
     call: OperationCall, request: DescribeKinesisStreamingDestinationRequest
 ) -> bytes:
-    """Answer the destinations that were asked for, and how each ended."""
-    table = named(call, request.table_name)
+    """Return the destinations and their status."""
+    table = find_table(call, request.table_name)
     return encode({"TableName": table.name, "KinesisDataStreamDestinations": _described(table)})
 
 

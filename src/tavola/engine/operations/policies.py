@@ -1,7 +1,6 @@
-"""PutResourcePolicy, GetResourcePolicy, DeleteResourcePolicy, and the policy that CreateTable brings.
+"""PutResourcePolicy, GetResourcePolicy, DeleteResourcePolicy, and the policy in CreateTable.
 
-A policy is kept as AWS answers it: in one form, whatever spaces and order it came in. It is in force from the
-moment it is put.
+A policy is stored in AWS's normalized form and takes effect immediately.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _MISSING = "Resource-based policy not found for the provided ResourceArn: "
 
 
 def put_resource_policy(call: OperationCall, request: PutResourcePolicyRequest) -> bytes:
-    """Put a policy on a table or stream, in the place of the one it has; the same one again changes nothing."""
+    """Set the policy of a table or stream; setting the same one again changes nothing."""
     held = _held(call, request.resource_arn)
     text = render_policy(check_resource_policy(request.policy, stream=isinstance(held, Stream)))
     standing = _policy_of(held)
@@ -38,7 +37,7 @@ def put_resource_policy(call: OperationCall, request: PutResourcePolicyRequest) 
 
 
 def get_resource_policy(call: OperationCall, request: GetResourcePolicyRequest) -> bytes:
-    """Answer the policy on a table or stream."""
+    """Return the policy of a table or stream."""
     standing = _policy_of(_held(call, request.resource_arn))
     if standing is None or standing.text is None:
         raise PolicyNotFoundFault(_MISSING + request.resource_arn)
@@ -46,7 +45,7 @@ def get_resource_policy(call: OperationCall, request: GetResourcePolicyRequest) 
 
 
 def delete_resource_policy(call: OperationCall, request: DeleteResourcePolicyRequest) -> bytes:
-    """Take the policy from a table or stream; where there is none, nothing is wrong."""
+    """Delete the policy of a table or stream; it is no error if there is none."""
     held = _held(call, request.resource_arn)
     standing = _policy_of(held)
     _check_expected(held, standing, request.expected_revision_id)
@@ -58,7 +57,7 @@ def delete_resource_policy(call: OperationCall, request: DeleteResourcePolicyReq
 
 
 def policy_of_request(text: str | None, now_s: float) -> Policy | None:
-    """Return the policy that a new table has from the start; refuse one that cannot be read."""
+    """Return the policy of a new table; refuse an invalid one."""
     if text is None:
         return None
     return Policy(render_policy(check_resource_policy(text)), str(int(now_s * 1000)))
@@ -93,7 +92,7 @@ def _policy_of(held: Table | Stream) -> Policy | None:
 
 
 def _check_expected(held: Table | Stream, standing: Policy | None, expected: str | None) -> None:
-    """Refuse a change of another revision than the caller has seen."""
+    """Refuse a change if the revision is not the expected one."""
     if expected is None:
         return
     named = f"table {held.name}" if isinstance(held, Table) else f"stream {held.label}"
@@ -116,7 +115,7 @@ def _check_expected(held: Table | Stream, standing: Policy | None, expected: str
 
 
 def _keep(call: OperationCall, held: Table | Stream, text: str | None, standing: Policy | None) -> str:
-    """Keep a policy, or that there is none any more, and return its revision: when, and later than the last."""
+    """Save a policy, or its absence, and return its revision: the time, but always later than the last."""
     now_ms = int(call.services.clock.now() * 1000)
     revision = str(now_ms if standing is None else max(now_ms, int(standing.revision) + 1))
     call.services.begin()
@@ -127,5 +126,5 @@ def _keep(call: OperationCall, held: Table | Stream, text: str | None, standing:
         call.services.streams.save(msgspec.structs.replace(held, policy=text, policy_revision=revision))
         table = call.services.catalog.find(held.scope, held.table)
         if table is not None:
-            table.facts = None  # they tell of the streams' policies too
+            table.facts = None  # the facts include the policies of streams
     return revision

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from tavola.engine.catalog import Recovery, Table
-from tavola.engine.operations.backups import backed_up
+from tavola.engine.operations.backups import find_backup_table
 from tavola.engine.operations.call import OperationCall
 from tavola.engine.operations.request_expressions import (
     bind_placeholders,
@@ -29,9 +29,9 @@ _VERSIONS = "item-versions"
 
 
 def update_continuous_backups(call: OperationCall, request: UpdateContinuousBackupsRequest) -> bytes:
-    """Switch the keeping of a table's past on or off, or change how many days of it are kept."""
+    """Enable or disable point-in-time recovery, or change how many days are kept."""
     services = call.services
-    table = backed_up(call, request.table_name)
+    table = find_backup_table(call, request.table_name)
     if not services.catalog.is_active(table):
         raise ContinuousBackupsUnavailableFault(
             f"Backups are being enabled for the table: {table.name}. Please retry later"
@@ -47,25 +47,25 @@ def update_continuous_backups(call: OperationCall, request: UpdateContinuousBack
     if asked.point_in_time_recovery_enabled:
         standing = definition.recovery
         if standing is None:
-            recovery = _begun(call, table, asked.recovery_period_in_days or RECOVERY_DAYS_MAX)
+            recovery = _start_recovery(call, table, asked.recovery_period_in_days or RECOVERY_DAYS_MAX)
         else:
             days = asked.recovery_period_in_days or standing.days
             recovery = msgspec.structs.replace(standing, days=days)
     changed = services.catalog.change(table, msgspec.structs.replace(definition, recovery=recovery))
-    return encode({"ContinuousBackupsDescription": _described(call, changed)})
+    return encode({"ContinuousBackupsDescription": _describe(call, changed)})
 
 
 def describe_continuous_backups(call: OperationCall, request: DescribeContinuousBackupsRequest) -> bytes:
-    """Answer whether a table's past is kept, and from when to when."""
-    table = backed_up(call, request.table_name)
-    return encode({"ContinuousBackupsDescription": _described(call, table)})
+    """Return whether point-in-time recovery is on, and its time window."""
+    table = find_backup_table(call, request.table_name)
+    return encode({"ContinuousBackupsDescription": _describe(call, table)})
 
 
 def list_item_versions(call: OperationCall, request: ListItemVersionsRequest) -> bytes:
-    """Answer what an item was, from the beginning of what is kept of its table's past to now.
+    """Return the versions of an item, from the start of the recovery window until now.
 
-    The first version is what stood when that begins, and has no time: it may be older. One without an item
-    says that there was none.
+    The first version existed when the window starts; it has no time, because it may be older. A version without an
+    item means that the item did not exist.
     """
     services = call.services
     call.admit(request.key)
@@ -90,7 +90,7 @@ def list_item_versions(call: OperationCall, request: ListItemVersionsRequest) ->
         first = table_at_position(table, table.journal.log, after).rows.get(key)
         told.append(_version(None, None if first is None else first[0], projection))
     else:
-        after = max(after, _going_on(call, table, key, request.next_token))
+        after = max(after, _page_start(call, table, key, request.next_token))
     found, reached = versions(table, key, after, request.limit or ITEM_VERSIONS_MAX)
     for each in found:
         version = _version(each.since_us, each.item, projection)
@@ -112,18 +112,18 @@ def _version(since_us: int | None, item: bytes | None, projection: Projection | 
     return version
 
 
-def _going_on(call: OperationCall, table: Table, key: bytes, token: str) -> int:
-    """Return the change after which a page of versions goes on; refuse a token of another item."""
+def _page_start(call: OperationCall, table: Table, key: bytes, token: str) -> int:
+    """Return the change after which a page of versions continues; refuse a token of another item."""
     place = call.services.token_signer.open(_VERSIONS, call.scope, token)
     if place is None or (place["number"], place["key"]) != (table.definition.number, key.hex()):
         raise ValidationFault("Invalid NextToken: it is not one that was given for this item")
     return int(place["after"])
 
 
-def _begun(call: OperationCall, table: Table, days: int) -> Recovery:
-    """Return the setting of a table whose past is kept from now on.
+def _start_recovery(call: OperationCall, table: Table, days: int) -> Recovery:
+    """Return the recovery setting of a table that starts now.
 
-    If there is a log already, of a stream, what it has so far lacks the images that undoing needs.
+    If the table already has a log, for a stream, the earlier part lacks the images needed to undo changes.
     """
     now_s = call.services.clock.now()
     if table.definition.number not in call.services.catalog.logs():
@@ -132,7 +132,7 @@ def _begun(call: OperationCall, table: Table, days: int) -> Recovery:
     return Recovery(enabled_at_s=max(now_s, last_us / 1_000_000), days=days, since=last)
 
 
-def _described(call: OperationCall, table: Table) -> dict[str, Any]:
+def _describe(call: OperationCall, table: Table) -> dict[str, Any]:
     described: dict[str, Any] = {"PointInTimeRecoveryStatus": "DISABLED"}
     recovery = table.definition.recovery
     if recovery is not None:

@@ -1,6 +1,6 @@
-"""Regions: what a table may ask of others than its own, which are not there.
+"""Replicas in other regions, which are not available here.
 
-AWS's rules for replicas come first, in its words; what they let through needs another region and is refused.
+AWS's rules for replicas are checked first, with its messages; what passes would need another region and is refused.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _INVALID = "One or more parameter values were invalid: "
 
 
 def refuse_source(request: CreateTableRequest) -> None:
-    """Refuse a table that is to be a replica of one elsewhere."""
+    """Refuse a table that is to replicate one in another region."""
     if request.global_table_source_arn is not None:
         raise ValidationFault(
             f"{_INVALID}GlobalTableSourceArn names a table of another account, and there is no other here to "
@@ -22,7 +22,7 @@ def refuse_source(request: CreateTableRequest) -> None:
 
 
 def refuse_replicas(request: UpdateTableRequest, definition: TableDefinition) -> None:
-    """Refuse changes of replicas: those of this region as AWS does, those of others because there are none."""
+    """Refuse replica changes: those of this region as AWS does, those of others because there are none."""
     for update in request.replica_updates or ():
         region = _region(update)
         if region == definition.region:
@@ -47,7 +47,7 @@ def refuse_replicas(request: UpdateTableRequest, definition: TableDefinition) ->
 
 
 def settings_replication(mode: str | None) -> str | None:
-    """Return how settings shall be replicated once there are replicas; refuse what only a replica can be."""
+    """Return the settings replication mode of a table; refuse modes that only a replica can have."""
     if mode == "ENABLED_WITH_OVERRIDES":
         raise ValidationFault(
             "Value 'ENABLED_WITH_OVERRIDES' at 'GlobalTableSettingsReplicationMode' failed to satisfy constraint: "

@@ -1,14 +1,14 @@
-"""Global tables: what one machine answers about regions that it does not have.
+"""Global tables, without other regions.
 
-The legacy generation can be made nowhere any more, so AWS's own answers serve as they are. A replica of the
-present generation needs another region, of which there is none here: making one is refused, and none is found.
+AWS no longer creates legacy global tables, so its own errors are returned. A replica of the current generation needs
+another region, which does not exist here: creating one is refused, and none is found.
 """
 
 from __future__ import annotations
 
 from tavola.engine.operations.call import OperationCall
 from tavola.engine.operations.responses import encode
-from tavola.engine.operations.tables import named
+from tavola.engine.operations.tables import find_table
 from tavola.protocol.arns import table_name_of
 from tavola.protocol.faults import GlobalTableNotFoundFault, ResourceNotFoundFault, ValidationFault
 from tavola.protocol.replicas import (
@@ -35,47 +35,47 @@ def create_global_table(call: OperationCall, request: CreateGlobalTableRequest) 
 
 
 def describe_global_table(call: OperationCall, request: DescribeGlobalTableRequest) -> bytes:
-    """Answer that there is none."""
+    """Report that the global table does not exist."""
     missing = GlobalTableNotFoundFault.of_table(request.global_table_name)
     raise GlobalTableNotFoundFault(f"Global table not found: {missing.message}")
 
 
 def describe_global_table_settings(call: OperationCall, request: DescribeGlobalTableSettingsRequest) -> bytes:
-    """Answer that there is none."""
+    """Report that the global table does not exist."""
     raise GlobalTableNotFoundFault.of_table(request.global_table_name)
 
 
 def list_global_tables(call: OperationCall, request: ListGlobalTablesRequest) -> bytes:
-    """Answer no names."""
+    """Return an empty list."""
     return encode({"GlobalTables": []})
 
 
 def update_global_table(call: OperationCall, request: UpdateGlobalTableRequest) -> bytes:
-    """Answer that the version is not supported, or that there is none."""
+    """Report an unsupported version, or that the global table does not exist."""
     if any(update.create is not None for update in request.replica_updates):
         raise ValidationFault(_LEGACY)
     raise GlobalTableNotFoundFault.of_table(request.global_table_name)
 
 
 def update_global_table_settings(call: OperationCall, request: UpdateGlobalTableSettingsRequest) -> bytes:
-    """Answer that there is none."""
+    """Report that the global table does not exist."""
     raise GlobalTableNotFoundFault.of_table(request.global_table_name)
 
 
 def describe_table_replica_auto_scaling(
     call: OperationCall, request: DescribeTableReplicaAutoScalingRequest
 ) -> bytes:
-    """Answer that the table has no replicas."""
+    """Report that the table has no replicas."""
     raise _no_group(call, request.table_name)
 
 
 def update_table_replica_auto_scaling(
     call: OperationCall, request: UpdateTableReplicaAutoScalingRequest
 ) -> bytes:
-    """Answer that the table has no replicas."""
+    """Report that the table has no replicas."""
     raise _no_group(call, request.table_name)
 
 
 def _no_group(call: OperationCall, name_or_arn: str) -> ResourceNotFoundFault:
-    named(call, name_or_arn)
+    find_table(call, name_or_arn)
     return ResourceNotFoundFault(f"Global table with name: {table_name_of(name_or_arn)} does not exist.")

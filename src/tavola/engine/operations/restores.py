@@ -24,13 +24,13 @@ from tavola.engine.catalog import (
 )
 from tavola.engine.copies import START, CopyPosition, check_complete, copy_slice
 from tavola.engine.failures import Failure, forget_failure, record_failure
-from tavola.engine.operations.backups import backed_up, found
+from tavola.engine.operations.backups import find_backup, find_backup_table
 from tavola.engine.operations.call import OperationCall, Services
 from tavola.engine.operations.descriptions import describe
 from tavola.engine.operations.encryption import encryption_of
 from tavola.engine.operations.responses import encode
 from tavola.engine.operations.tables import index_definition, units_of
-from tavola.engine.operations.throughput import plain
+from tavola.engine.operations.throughput import to_dict
 from tavola.engine.operations.vectors import vector_definition
 from tavola.engine.snapshots import position_at, window_of
 from tavola.engine.vectors import VectorDefinition
@@ -49,15 +49,15 @@ from tavola.protocol.tables import GlobalSecondaryIndex, LocalSecondaryIndex, Ve
 _log = logging.getLogger("tavola.engine")
 
 RESTORE_JOB = "restore"
-_NEVER_S = 1e15  # the table becomes ready when its rows are there, and not at a time
+_NEVER_S = 1e15  # the table becomes ACTIVE when its rows are copied, not at a time
 _INVALID = "Invalid Request: "
 _OWN = "Cannot override ProvisionedThroughput"
 _Request = RestoreTableFromBackupRequest | RestoreTableToPointInTimeRequest
 
 
 def restore_table_from_backup(call: OperationCall, request: RestoreTableFromBackupRequest) -> bytes:
-    """Begin to make a new table of a backup; it is CREATING until all rows are there."""
-    backup = found(call, request.backup_arn, anywhere=True)
+    """Start to create a table from a backup; it is CREATING until all rows are copied."""
+    backup = find_backup(call, request.backup_arn, anywhere=True)
     _check_region(call, backup.scope, request)
     if backup.status == "CREATING":
         raise BackupInUseFault(f"Backup is being created: {backup.arn}")
@@ -82,7 +82,7 @@ def restore_table_from_backup(call: OperationCall, request: RestoreTableFromBack
 
 
 def restore_table_to_point_in_time(call: OperationCall, request: RestoreTableToPointInTimeRequest) -> bytes:
-    """Begin to make a new table of another as it was at a moment, which may be now."""
+    """Start to create a table from another one as of a time, which may be now."""
     services = call.services
     source = _source(call, request)
     now_s = services.clock.now()
@@ -128,10 +128,10 @@ def restore_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | 
     return None
 
 
-def restore_abandoned(services: Services, state: dict[str, Any]) -> None:
-    """Take back a restore that cannot go on: the table goes, and what it was made of is free again.
+def fail_restore(services: Services, state: dict[str, Any]) -> None:
+    """Undo a failed restore: the table is deleted and its source released.
 
-    Why it goes is in the log, and in the answer to whoever asks for the table.
+    The log has the reason, and DescribeTable returns it.
     """
     target = services.catalog.of_number(state["target"])
     if target is not None:
@@ -152,7 +152,7 @@ def restore_abandoned(services: Services, state: dict[str, Any]) -> None:
 
 
 def _begin(call: OperationCall, definition: TableDefinition, source: dict[str, Any]) -> bytes:
-    """Make the table and start the job that fills it, in the open transaction."""
+    """Create the table and start the job that fills it, in the open transaction."""
     services = call.services
     number = services.catalog.next_number()
     table = services.catalog.create(msgspec.structs.replace(definition, number=number))
@@ -169,7 +169,7 @@ def _source(call: OperationCall, request: RestoreTableToPointInTimeRequest) -> T
         raise ValidationFault(
             "This action is only supported by accounts that match the resource owner\u2019s account."
         )
-    return backed_up(call, named, scope or call.scope)
+    return find_backup_table(call, named, scope or call.scope)
 
 
 def _check_region(call: OperationCall, scope: Scope, request: _Request) -> None:
@@ -193,7 +193,7 @@ def _check_target(call: OperationCall, name: str) -> None:
 
 
 def _capacity_at(definition: TableDefinition, at_s: float) -> TableDefinition:
-    """Return a definition with the capacity that the table had at a moment."""
+    """Return a definition with the capacity that the table had at a time."""
     recovery = definition.recovery
     assert recovery is not None, "only a table with recovery is restored to a time"
     past = next((each for each in recovery.past if each.until_s > at_s), PastCapacity.of(definition, at_s))
@@ -213,13 +213,13 @@ def _capacity_at(definition: TableDefinition, at_s: float) -> TableDefinition:
 def _definition(
     call: OperationCall, source: TableDefinition, request: _Request, restored: Restored
 ) -> TableDefinition:
-    """Return the definition of the table that shall be: the source's, less what is not carried over."""
+    """Return the definition of the restored table: the source's, without the settings that are not copied."""
     now_s = call.services.clock.now()
     billing = request.billing_mode_override or source.billing
     throughput, on_demand = _capacity(source, request, billing)
     indexes = (
-        *_chosen(source, request.local_secondary_index_override, "local"),
-        *_chosen(source, request.global_secondary_index_override, "global"),
+        *_choose_indexes(source, request.local_secondary_index_override, "local"),
+        *_choose_indexes(source, request.global_secondary_index_override, "global"),
     )
     vectors = _chosen_vectors(source, request.vector_index_override)
     encryption = source.encryption
@@ -236,7 +236,7 @@ def _definition(
         types={},
         hash=source.hash,
         range=source.range,
-        indexes=tuple(_retuned(index, request, billing) for index in indexes),
+        indexes=tuple(_index_throughput(index, request, billing) for index in indexes),
         vectors=vectors,
         slots=source.slots,
         billing=billing,
@@ -250,14 +250,14 @@ def _definition(
     return chosen.with_types(source.types)
 
 
-def _chosen(
+def _choose_indexes(
     source: TableDefinition,
     override: Sequence[GlobalSecondaryIndex | LocalSecondaryIndex] | None,
     kind: str,
 ) -> list[IndexDefinition]:
-    """Return the source's indexes of a kind, or those that an override describes, under its names.
+    """Return the source's indexes of a kind, or those that an override selects, with its names.
 
-    An override leaves indexes out, and names them anew; it makes none that the source does not have.
+    An override can drop and rename indexes, not add any.
     """
     own = [
         msgspec.structs.replace(index, ready_at_s=0.0, filled_to=None)
@@ -298,8 +298,8 @@ def _chosen_vectors(
     return tuple(chosen)
 
 
-def _retuned(index: IndexDefinition, request: _Request, billing: str) -> IndexDefinition:
-    """Return an index with the throughput that it had, or that the request gives it."""
+def _index_throughput(index: IndexDefinition, request: _Request, billing: str) -> IndexDefinition:
+    """Return an index with its old throughput, or that of the request."""
     if index.kind != "global":
         return index
     overrides = request.global_secondary_index_override
@@ -309,7 +309,7 @@ def _retuned(index: IndexDefinition, request: _Request, billing: str) -> IndexDe
         if asked is not None:
             _refuse(f"{_OWN} if BillingMode is overridden to PAY_PER_REQUEST for index {index.name}")
         bounds = None if override is None else override.on_demand_throughput
-        on_demand = index.on_demand if bounds is None else plain(bounds)
+        on_demand = index.on_demand if bounds is None else to_dict(bounds)
         return msgspec.structs.replace(index, throughput=Throughput(0, 0), on_demand=on_demand)
     had = index.throughput if override is None else None
     if asked is None and not (had and had.reads):
@@ -322,7 +322,7 @@ def _capacity(
     source: TableDefinition, request: _Request, billing: str
 ) -> tuple[Throughput, dict[str, int] | None]:
     override = request.provisioned_throughput_override
-    bounds = plain(request.on_demand_throughput_override)
+    bounds = to_dict(request.on_demand_throughput_override)
     if billing == "PAY_PER_REQUEST":
         if override is not None:
             overridden = request.billing_mode_override == "PAY_PER_REQUEST"

@@ -42,7 +42,7 @@ _TRIMMED = (
 
 
 def list_streams(call: OperationCall, request: ListStreamsRequest) -> bytes:
-    """Answer the caller's streams, those of a day ago too, by table and label."""
+    """Return the caller's streams, including those disabled within a day, by table and label."""
     found = sorted(
         (
             stream
@@ -70,7 +70,7 @@ def list_streams(call: OperationCall, request: ListStreamsRequest) -> bytes:
 
 
 def describe_stream(call: OperationCall, request: DescribeStreamRequest) -> bytes:
-    """Answer a stream's settings and its shards, parents before their children."""
+    """Return a stream's settings and shards, parents before children."""
     stream = _stream(call, request.stream_arn)
     shards = list(stream.shards)
     wanted = request.shard_filter
@@ -100,7 +100,7 @@ def describe_stream(call: OperationCall, request: DescribeStreamRequest) -> byte
 
 
 def get_shard_iterator(call: OperationCall, request: GetShardIteratorRequest) -> bytes:
-    """Answer a token for a place in a shard; it is good for fifteen minutes, and for this caller alone."""
+    """Return an iterator for a position in a shard; it is valid for fifteen minutes and for this caller."""
     stream = _stream(call, request.stream_arn)
     shard = stream.shard(request.shard_id)
     if shard is None:
@@ -112,7 +112,7 @@ def get_shard_iterator(call: OperationCall, request: GetShardIteratorRequest) ->
 
 
 def get_records(call: OperationCall, request: GetRecordsRequest) -> bytes:
-    """Answer the records from an iterator on, and the iterator to go on with; none once a shard has ended."""
+    """Return the records after an iterator's position, and the next iterator; none at the end of a shard."""
     opened = call.services.token_signer.open(ITERATOR, call.scope, request.shard_iterator)
     if opened is None:
         raise ValidationFault("Invalid ShardIterator")

@@ -9,34 +9,34 @@ import msgspec
 from tavola.engine.catalog import IndexDefinition, Stream, Table, TableDefinition
 from tavola.engine.operations.call import OperationCall
 from tavola.engine.operations.descriptions import changing_indexes, describe, describe_index, is_changing
-from tavola.engine.operations.encryption import changed_encryption, changing
+from tavola.engine.operations.encryption import describe_change, new_encryption
 from tavola.engine.operations.regions import refuse_replicas, settings_replication
 from tavola.engine.operations.responses import encode
 from tavola.engine.operations.tables import (
-    check_settled,
+    check_not_creating,
+    find_table,
     index_definition,
-    named,
     stream_of,
     units_of,
 )
 from tavola.engine.operations.throughput import (
     NO_UNITS,
+    change_units,
     check_bounds_allowed,
-    check_first_warmth,
-    check_moves,
-    check_provisions_none,
+    check_initial_warm_throughput,
+    check_no_maximum,
     check_units_allowed,
-    check_warmer,
-    echo_units,
-    echoed_bounds,
-    index_warmth,
-    merged_bounds,
-    moved,
-    plain,
-    switched,
-    table_warmth,
+    check_units_differ,
+    check_warm_increase,
+    index_warm_throughput,
+    merge_bounds,
+    render_changed_bounds,
+    restore_old_units,
+    switch_billing,
+    table_warm_throughput,
+    to_dict,
 )
-from tavola.engine.operations.vectors import describe_vector, with_vector_updates
+from tavola.engine.operations.vectors import apply_vector_updates, describe_vector
 from tavola.limits import GLOBAL_INDEXES_MAX
 from tavola.protocol.definitions import check_keys_defined, check_projections
 from tavola.protocol.faults import LimitExceededFault, ResourceNotFoundFault, ValidationFault
@@ -57,14 +57,14 @@ _ONE_AT_A_TIME = (
 
 def update_table(call: OperationCall, request: UpdateTableRequest) -> bytes:
     """Change a table; a new index is filled in the background and answers once it is complete."""
-    table = named(call, request.table_name)
-    check_settled(call, table)
+    table = find_table(call, request.table_name)
+    check_not_creating(call, table)
     refuse_replicas(request, table.definition)
     now_s = call.services.clock.now()
     definition = _settings(call, table.definition, request, now_s)
     for update in request.global_secondary_index_updates or ():
         if update.update is not None:
-            definition = _retuned(table.definition, definition, update.update, now_s)
+            definition = _update_index_throughput(table.definition, definition, update.update, now_s)
     if definition.billing == "PROVISIONED" and table.definition.billing != "PROVISIONED":
         for kept in definition.indexes:
             if kept.kind == "global" and not (kept.throughput and kept.throughput.reads):
@@ -80,10 +80,10 @@ def update_table(call: OperationCall, request: UpdateTableRequest) -> bytes:
             given_up = {update.delete.index_name} if update.delete is not None else set()
             if changing_indexes(table.definition, now_s) - given_up:
                 raise LimitExceededFault(_ONE_AT_A_TIME)
-            definition = _restructured(call, definition, update, request)
-    definition = with_vector_updates(call, definition, request)
+            definition = _create_or_delete_index(call, definition, update, request)
+    definition = apply_vector_updates(call, definition, request)
     call.services.begin()
-    changed = _carry_out(call, table, definition)
+    changed = _apply_definition(call, table, definition)
     return encode({"TableDescription": _describe_update(request, table, changed, now_s)})
 
 
@@ -94,7 +94,7 @@ def _settings(
     if request.stream_specification is not None:
         changes["stream"] = _stream(call, definition, request.stream_specification, now_s)
     if request.sse_specification is not None:
-        changes["encryption"] = changed_encryption(definition, request.sse_specification)
+        changes["encryption"] = new_encryption(definition, request.sse_specification)
     if request.global_table_settings_replication_mode is not None:
         mode = settings_replication(request.global_table_settings_replication_mode)
         changes["settings_replication"] = mode
@@ -116,43 +116,45 @@ def _capacity(definition: TableDefinition, request: UpdateTableRequest, now_s: f
                 "BillingMode is PAY_PER_REQUEST"
             )
         if billing == definition.billing:
-            check_moves(definition.throughput, units)
+            check_units_differ(definition.throughput, units)
         check_units_allowed(units, definition.region)
         changes = {
-            "throughput": moved(definition.throughput, units, now_s),
-            "warm": table_warmth(definition),
+            "throughput": change_units(definition.throughput, units, now_s),
+            "warm": table_warm_throughput(definition),
         }
     if billing != definition.billing:
         changes = {
             "billing": billing,
-            "throughput": switched(definition.throughput, units),
-            "warm": table_warmth(definition),
+            "throughput": switch_billing(definition.throughput, units),
+            "warm": table_warm_throughput(definition),
             "on_demand": None,
-            "indexes": tuple(_switched(index, definition, now_s) for index in definition.indexes),
+            "indexes": tuple(_switch_index_billing(index, definition, now_s) for index in definition.indexes),
         }
         if billing == "PAY_PER_REQUEST":
             changes["on_demand_since_s"] = now_s
     bounds = request.on_demand_throughput
     if bounds is not None:
         if billing == "PROVISIONED":
-            check_provisions_none(bounds)
+            check_no_maximum(bounds)
         check_bounds_allowed(bounds, definition.region)
-        changes["on_demand"] = merged_bounds(definition.on_demand, bounds)
+        changes["on_demand"] = merge_bounds(definition.on_demand, bounds)
     if request.warm_throughput is not None:
-        check_warmer(request.warm_throughput, table_warmth(definition), definition.region)
-        changes["warm"] = table_warmth(definition) | (plain(request.warm_throughput) or {})
+        check_warm_increase(request.warm_throughput, table_warm_throughput(definition), definition.region)
+        changes["warm"] = table_warm_throughput(definition) | (to_dict(request.warm_throughput) or {})
     return changes
 
 
-def _switched(index: IndexDefinition, definition: TableDefinition, now_s: float) -> IndexDefinition:
+def _switch_index_billing(
+    index: IndexDefinition, definition: TableDefinition, now_s: float
+) -> IndexDefinition:
     """Return an index of a table whose billing mode changes: without units and maxima, as warm as before."""
     if index.kind != "global":
         return index
-    units = switched(index.throughput or NO_UNITS, None)
+    units = switch_billing(index.throughput or NO_UNITS, None)
     if definition.billing == "PROVISIONED":  # what AWS counts as a decrease of an index, and not of the table
         decreases = units.decreases_today(now_s) + 1
         units = msgspec.structs.replace(units, decreased_at_s=now_s, decreases=decreases)
-    warm = index_warmth(index, definition)
+    warm = index_warm_throughput(index, definition)
     return msgspec.structs.replace(index, throughput=units, on_demand=None, warm=warm)
 
 
@@ -169,13 +171,13 @@ def _stream(
     return msgspec.structs.replace(old, enabled=False)
 
 
-def _retuned(
+def _update_index_throughput(
     old: TableDefinition, definition: TableDefinition, action: UpdateGlobalSecondaryIndexAction, now_s: float
 ) -> TableDefinition:
     """Return a definition in which an index has new throughput; `old` is the table's before the request."""
     index, name, region = _global(definition, action.index_name, "update"), action.index_name, old.region
     units, bounds, warm = action.provisioned_throughput, action.on_demand_throughput, action.warm_throughput
-    bounded, warmed = plain(bounds) is not None, plain(warm) is not None
+    bounded, warmed = to_dict(bounds) is not None, to_dict(warm) is not None
     changes: dict[str, Any] = {}
     if definition.billing == "PAY_PER_REQUEST":
         if units is not None or not (bounded or warmed):
@@ -184,23 +186,23 @@ def _retuned(
                 "to OnDemandThroughput, WarmThroughput"
             )
     else:
-        check_provisions_none(bounds, f" for index : {name}")
+        check_no_maximum(bounds, f" for index : {name}")
         if units is None and not warmed:
             raise ValidationFault(_both_units(name))
     if units is not None:
         check_units_allowed(units, region, name)
         if old.billing == definition.billing:
-            check_moves(index.throughput or NO_UNITS, units, name)
-            changes |= {"throughput": moved(index.throughput or NO_UNITS, units, now_s)}
+            check_units_differ(index.throughput or NO_UNITS, units, name)
+            changes |= {"throughput": change_units(index.throughput or NO_UNITS, units, now_s)}
         else:
-            changes |= {"throughput": switched(index.throughput or NO_UNITS, units)}
-        changes["warm"] = index_warmth(index, definition)
+            changes |= {"throughput": switch_billing(index.throughput or NO_UNITS, units)}
+        changes["warm"] = index_warm_throughput(index, definition)
     if bounds is not None and bounded:
         check_bounds_allowed(bounds, region, f"index : {name}")
-        changes["on_demand"] = merged_bounds(index.on_demand, bounds)
+        changes["on_demand"] = merge_bounds(index.on_demand, bounds)
     if warm is not None:
-        check_warmer(warm, index_warmth(index, definition), region, f"index {name}")
-        changes["warm"] = index_warmth(index, definition) | (plain(warm) or {})
+        check_warm_increase(warm, index_warm_throughput(index, definition), region, f"index {name}")
+        changes["warm"] = index_warm_throughput(index, definition) | (to_dict(warm) or {})
     retuned = msgspec.structs.replace(index, **changes)
     indexes = tuple(retuned if each.name == name else each for each in definition.indexes)
     return msgspec.structs.replace(definition, indexes=indexes)
@@ -216,21 +218,21 @@ def _global(definition: TableDefinition, name: str, verb: str) -> IndexDefinitio
     raise ResourceNotFoundFault(f"Requested resource not found: Index {name} for table {definition.name}")
 
 
-def _restructured(
+def _create_or_delete_index(
     call: OperationCall,
     definition: TableDefinition,
     update: GlobalSecondaryIndexUpdate,
     request: UpdateTableRequest,
 ) -> TableDefinition:
     if update.create is not None:
-        return _with_index(call, definition, update.create, request)
+        return _add_index(call, definition, update.create, request)
     assert update.delete is not None, "parse lets no empty update through"
     gone = _global(definition, update.delete.index_name, "delete")
     kept = tuple(index for index in definition.indexes if index is not gone)
     return msgspec.structs.replace(definition, indexes=kept).with_types(definition.types)
 
 
-def _with_index(
+def _add_index(
     call: OperationCall,
     definition: TableDefinition,
     action: CreateGlobalSecondaryIndexAction,
@@ -276,12 +278,14 @@ def _check_new(definition: TableDefinition, action: CreateGlobalSecondaryIndexAc
                 "when BillingMode is PAY_PER_REQUEST"
             )
     else:
-        check_provisions_none(action.on_demand_throughput, f" for index : {name}")
+        check_no_maximum(action.on_demand_throughput, f" for index : {name}")
         if units is None:
             raise ValidationFault(_both_units(name))
     check_units_allowed(units, region, name)
     check_bounds_allowed(action.on_demand_throughput, region, f"index : {name}")
-    check_first_warmth(action.warm_throughput, definition.billing, units_of(units), region, f"index {name}")
+    check_initial_warm_throughput(
+        action.warm_throughput, definition.billing, units_of(units), region, f"index {name}"
+    )
 
 
 def _both_units(index: str) -> str:
@@ -301,7 +305,7 @@ def _redefined(definition: TableDefinition, name: str, type_: str) -> str:
     )
 
 
-def _carry_out(call: OperationCall, table: Table, definition: TableDefinition) -> Table:
+def _apply_definition(call: OperationCall, table: Table, definition: TableDefinition) -> Table:
     """Add and drop the columns that the new definition asks for, and enter it."""
     catalog = call.services.catalog
     old = {index.slot: index for index in table.definition.indexes}
@@ -346,19 +350,19 @@ def _describe_update(request: UpdateTableRequest, old: Table, new: Table, now_s:
         described["WarmThroughput"] |= {"Status": "UPDATING"}
     if request.on_demand_throughput is not None:
         bounds = old.definition.on_demand if old.definition.billing == new.definition.billing else None
-        described["OnDemandThroughput"] = echoed_bounds(bounds, request.on_demand_throughput)
+        described["OnDemandThroughput"] = render_changed_bounds(bounds, request.on_demand_throughput)
     if old.definition.billing != new.definition.billing:
         described["BillingModeSummary"] = {"BillingMode": new.definition.billing}
         if new.definition.billing == "PAY_PER_REQUEST":
             described["ProvisionedThroughput"]["LastDecreaseDateTime"] = now_s
     elif request.provisioned_throughput is not None:
-        echo_units(described["ProvisionedThroughput"], old.definition.throughput, now_s)
+        restore_old_units(described["ProvisionedThroughput"], old.definition.throughput, now_s)
     if request.table_class is not None:
         described.pop("TableClassSummary", None)
         if "TableClassSummary" in before:
             described["TableClassSummary"] = before["TableClassSummary"]
     if request.sse_specification is not None:
-        described["SSEDescription"] = changing(old.definition.encryption)
+        described["SSEDescription"] = describe_change(old.definition.encryption)
     indexes = {each["IndexName"]: each for each in described.get("GlobalSecondaryIndexes", ())}
     for update in request.global_secondary_index_updates or ():
         _restore_old_index_settings(update, indexes, old, new, now_s)
@@ -407,9 +411,11 @@ def _restore_old_index_settings(
     if action.provisioned_throughput is not None or action.on_demand_throughput is not None:
         described["IndexStatus"] = "UPDATING"
     if action.provisioned_throughput is not None and same_mode:
-        echo_units(described["ProvisionedThroughput"], definition.throughput or NO_UNITS, now_s)
+        restore_old_units(described["ProvisionedThroughput"], definition.throughput or NO_UNITS, now_s)
     if action.on_demand_throughput is not None:
-        described["OnDemandThroughput"] = echoed_bounds(definition.on_demand, action.on_demand_throughput)
+        described["OnDemandThroughput"] = render_changed_bounds(
+            definition.on_demand, action.on_demand_throughput
+        )
     described["WarmThroughput"] = describe_index(old, old.by_name[action.index_name], now_s)["WarmThroughput"]
     if action.warm_throughput is not None:
         described["WarmThroughput"] |= {"Status": "UPDATING"}

@@ -1,4 +1,4 @@
-"""CreateTable, DescribeTable, DeleteTable, ListTables, and what describes the account."""
+"""CreateTable, DescribeTable, DeleteTable, ListTables, DescribeLimits and DescribeEndpoints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tavola.engine.catalog import (
     Throughput,
 )
 from tavola.engine.failures import failure_of
-from tavola.engine.operations.backups import put_aside
+from tavola.engine.operations.backups import drop_table
 from tavola.engine.operations.call import OperationCall
 from tavola.engine.operations.descriptions import describe, is_changing
 from tavola.engine.operations.encryption import encryption_of
@@ -23,9 +23,9 @@ from tavola.engine.operations.responses import encode
 from tavola.engine.operations.throughput import (
     NO_UNITS,
     check_bounds_allowed,
-    check_first_warmth,
+    check_initial_warm_throughput,
     check_units_allowed,
-    plain,
+    to_dict,
 )
 from tavola.engine.operations.vectors import vector_definition
 from tavola.engine.streams import label_of
@@ -60,12 +60,12 @@ from tavola.protocol.tags import tags_by_key
 
 
 def create_table(call: OperationCall, request: CreateTableRequest) -> bytes:
-    """Make a table; it answers CREATING, and is ACTIVE once the delay that the engine was given is over."""
+    """Create a table; it is CREATING, and ACTIVE after the engine's configured delay."""
     refuse_source(request)
     catalog = call.services.catalog
     standing = catalog.find(call.scope, request.table_name)
     if standing is not None:
-        check_settled(call, standing)
+        check_not_creating(call, standing)
         raise ResourceInUseFault(f"Table already exists: {request.table_name}")
     if len(catalog.names(call.scope)) >= TABLES_PER_REGION_MAX:
         raise LimitExceededFault(
@@ -105,8 +105,8 @@ def create_table(call: OperationCall, request: CreateTableRequest) -> bytes:
         billing=request.billing_mode or "PROVISIONED",
         on_demand_since_s=now_s if on_demand else None,
         throughput=units_of(request.provisioned_throughput),
-        on_demand=plain(request.on_demand_throughput),
-        warm=plain(request.warm_throughput),
+        on_demand=to_dict(request.on_demand_throughput),
+        warm=to_dict(request.warm_throughput),
         table_class=request.table_class,
         protected=bool(request.deletion_protection_enabled),
         stream=stream_of(call, request.table_name, request.stream_specification, now_s),
@@ -123,10 +123,10 @@ def create_table(call: OperationCall, request: CreateTableRequest) -> bytes:
 
 
 def describe_table(call: OperationCall, request: DescribeTableRequest) -> bytes:
-    """Answer a table's description; of one whose restore was given up lately, why."""
+    """Return a table's description; for a recently failed restore, the reason."""
     now_s = call.services.clock.now()
     try:
-        table = named(call, request.table_name)
+        table = find_table(call, request.table_name)
     except ResourceNotFoundFault as fault:
         arn = table_arn(call.check_scope(request.table_name), table_name_of(request.table_name))
         failure = failure_of(call.services.store, arn, now_s)
@@ -137,9 +137,9 @@ def describe_table(call: OperationCall, request: DescribeTableRequest) -> bytes:
 
 
 def delete_table(call: OperationCall, request: DeleteTableRequest) -> bytes:
-    """Remove a table and all that is in it."""
-    table = named(call, request.table_name)
-    check_settled(call, table)
+    """Delete a table and everything in it."""
+    table = find_table(call, request.table_name)
+    check_not_creating(call, table)
     if table.definition.protected:
         raise ValidationFault(
             "Resource cannot be deleted as it is currently protected against deletion. "
@@ -153,14 +153,14 @@ def delete_table(call: OperationCall, request: DeleteTableRequest) -> bytes:
     now_s = call.services.clock.now()
     call.services.begin()
     call.services.streams.disable(table, now_s)
-    put_aside(call.services, table)
+    drop_table(call.services, table)
     if call.services.emulation is not None:
         call.services.emulation.drop(table)
     return encode({"TableDescription": describe(table, now_s, status="DELETING")})
 
 
 def list_tables(call: OperationCall, request: ListTablesRequest) -> bytes:
-    """Answer the names of the caller's tables, by their bytes."""
+    """Return the names of the caller's tables in byte order."""
     names = call.services.catalog.names(call.scope)
     start = request.exclusive_start_table_name
     if start is not None:
@@ -173,7 +173,7 @@ def list_tables(call: OperationCall, request: ListTablesRequest) -> bytes:
 
 
 def describe_limits(call: OperationCall, request: DescribeLimitsRequest) -> bytes:
-    """Answer the capacity that an account and a table may have."""
+    """Return the capacity limits of account and table."""
     return encode(
         {
             "AccountMaxReadCapacityUnits": ACCOUNT_CAPACITY_UNITS_MAX,
@@ -185,13 +185,13 @@ def describe_limits(call: OperationCall, request: DescribeLimitsRequest) -> byte
 
 
 def describe_endpoints(call: OperationCall, request: DescribeEndpointsRequest) -> bytes:
-    """Answer the address of the region's endpoint."""
+    """Return the address of the region's endpoint."""
     address = f"dynamodb.{call.scope.region}.amazonaws.com"
     return encode({"Endpoints": [{"Address": address, "CachePeriodInMinutes": 1440}]})
 
 
-def named(call: OperationCall, name_or_arn: str) -> Table:
-    """Return the table that a request of the control plane names, whatever its state."""
+def find_table(call: OperationCall, name_or_arn: str) -> Table:
+    """Return the table that a control plane request names, whatever its state."""
     asked = scope_of(name_or_arn)
     guarded = call.visit is not None and call.visit.guard is not None
     if asked is not None and asked.account != call.scope.account and not guarded:
@@ -206,8 +206,8 @@ def named(call: OperationCall, name_or_arn: str) -> Table:
     return table
 
 
-def check_settled(call: OperationCall, table: Table) -> None:
-    """Refuse to change a table that is still being created."""
+def check_not_creating(call: OperationCall, table: Table) -> None:
+    """Refuse to change a table that is being created."""
     if not call.services.catalog.is_active(table):
         raise ResourceInUseFault(
             f"Attempt to change a resource which is still in use: Table is being created: {table.name}"
@@ -215,23 +215,25 @@ def check_settled(call: OperationCall, table: Table) -> None:
 
 
 def _check_throughput(request: CreateTableRequest, region: str) -> None:
-    """Refuse what no table of the region may be given."""
+    """Refuse throughput beyond the region's limits."""
     billing = request.billing_mode or "PROVISIONED"
     check_units_allowed(request.provisioned_throughput, region)
     check_bounds_allowed(request.on_demand_throughput, region)
-    check_first_warmth(request.warm_throughput, billing, units_of(request.provisioned_throughput), region)
+    check_initial_warm_throughput(
+        request.warm_throughput, billing, units_of(request.provisioned_throughput), region
+    )
     for index in request.global_secondary_indexes or ():
         name = index.index_name
         check_units_allowed(index.provisioned_throughput, region, name)
         check_bounds_allowed(index.on_demand_throughput, region, f"index : {name}")
         units = units_of(index.provisioned_throughput)
-        check_first_warmth(index.warm_throughput, billing, units, region, f"index {name}")
+        check_initial_warm_throughput(index.warm_throughput, billing, units, region, f"index {name}")
 
 
 def index_definition(
     index: LocalSecondaryIndex | GlobalSecondaryIndex, slot: int, **state: Any
 ) -> IndexDefinition:
-    """Return a requested index as it is kept."""
+    """Return the stored definition of a requested index."""
     hash_, range_ = key_names(index.key_schema)
     kind = "global" if isinstance(index, GlobalSecondaryIndex) else "local"
     assert index.projection.projection_type is not None, "parse lets no index without a projection through"
@@ -239,8 +241,8 @@ def index_definition(
     if isinstance(index, GlobalSecondaryIndex):
         settings = {
             "throughput": units_of(index.provisioned_throughput),
-            "on_demand": plain(index.on_demand_throughput),
-            "warm": plain(index.warm_throughput),
+            "on_demand": to_dict(index.on_demand_throughput),
+            "warm": to_dict(index.warm_throughput),
         }
     return IndexDefinition(
         name=index.index_name,
@@ -256,7 +258,7 @@ def index_definition(
 
 
 def key_names(schema: Sequence[KeySchemaElement]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the hash and the range attributes of a requested key, in its order."""
+    """Return the hash and range attributes of a requested key, in order."""
     return (
         tuple(each.attribute_name for each in schema if each.key_type == "HASH"),
         tuple(each.attribute_name for each in schema if each.key_type == "RANGE"),
@@ -264,7 +266,7 @@ def key_names(schema: Sequence[KeySchemaElement]) -> tuple[tuple[str, ...], tupl
 
 
 def units_of(throughput: ProvisionedThroughput | None) -> Throughput:
-    """Return requested units as they are kept; none are zero."""
+    """Return requested units in stored form; none are zero."""
     if throughput is None:
         return NO_UNITS
     return Throughput(throughput.read_capacity_units, throughput.write_capacity_units)
@@ -273,7 +275,7 @@ def units_of(throughput: ProvisionedThroughput | None) -> Throughput:
 def stream_of(
     call: OperationCall, table: str, specification: StreamSpecification | None, now_s: float
 ) -> Stream | None:
-    """Return a requested stream as it is kept, labelled with the time of its enabling."""
+    """Return the stored setting of a requested stream, labelled with the current time."""
     if specification is None or not specification.stream_enabled:
         return None
     assert specification.stream_view_type is not None, "parse lets no stream without a view through"

@@ -19,7 +19,7 @@ from tavola.protocol.tags import (
 
 
 def tag_resource(call: OperationCall, request: TagResourceRequest) -> bytes:
-    """Add tags to a table, in place of those with the same keys."""
+    """Add tags to a table, replacing those with the same keys."""
     table = _tagged(call, request.resource_arn)
     tags = table.definition.tags | tags_by_key(request.tags)
     if len(tags) > TAGS_MAX:
@@ -31,14 +31,14 @@ def tag_resource(call: OperationCall, request: TagResourceRequest) -> bytes:
 
 
 def untag_resource(call: OperationCall, request: UntagResourceRequest) -> bytes:
-    """Remove tags from a table; keys it does not have are no error."""
+    """Remove tags from a table; unknown keys are no error."""
     table = _tagged(call, request.resource_arn)
     gone = set(request.tag_keys)
     return _keep(call, table, {key: tag for key, tag in table.definition.tags.items() if key not in gone})
 
 
 def list_tags_of_resource(call: OperationCall, request: ListTagsOfResourceRequest) -> bytes:
-    """Answer a table's tags, by key."""
+    """Return a table's tags, by key."""
     tags = _tagged(call, request.resource_arn).definition.tags
     return encode({"Tags": [{"Key": key, "Value": tags[key]} for key in sorted(tags)]})
 
@@ -51,7 +51,7 @@ def _tagged(call: OperationCall, arn: str | None) -> Table:
     if parts.scope.region != call.scope.region:
         raise ValidationFault(f"Invalid TableArn: Invalid ResourceArn provided as input {arn}")
     table = call.services.catalog.find(parts.scope, parts.table)
-    if table is None or parts.kind != "table":  # AWS takes a stream's ARN, and finds none
+    if table is None or parts.kind != "table":  # AWS accepts a stream's ARN and finds nothing
         raise ResourceNotFoundFault(f"Requested resource not found: ResourceArn: {arn} not found")
     return table
 

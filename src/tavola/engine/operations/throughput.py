@@ -1,7 +1,7 @@
-"""Throughput settings: the units, maxima and warmth that a table or an index may be given.
+"""Throughput settings: units, maxima and warm throughput of tables and indexes.
 
-Nothing is held to them unless throttling is emulated; they are kept, changed and told as AWS does. What AWS allows
-only so often a day is allowed always.
+They are stored, changed and described as on AWS, but enforced only if throttling is emulated. AWS's daily limits on
+changes do not apply.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _INITIAL = (
 NO_UNITS = Throughput(0, 0)
 
 
-def plain(settings: msgspec.Struct | None) -> Bounds | None:
-    """Return a small request structure as the description shows it; an empty one is none."""
+def to_dict(settings: msgspec.Struct | None) -> Bounds | None:
+    """Return a small request structure as a dictionary; None if it is empty."""
     return None if settings is None else msgspec.to_builtins(settings) or None
 
 
-def warmth_of(warm: Bounds | None, throughput: Throughput, billing: str) -> Bounds:
-    """Return what a table or index can do at once: what it was given, what it has had, or what all have."""
+def warm_throughput(warm: Bounds | None, throughput: Throughput, billing: str) -> Bounds:
+    """Return the warm throughput of a table or index: as set, as reached before, or the default."""
     on_demand = billing == "PAY_PER_REQUEST"
     reads = ON_DEMAND_WARM_READS_PER_S if on_demand else throughput.reads
     writes = ON_DEMAND_WARM_WRITES_PER_S if on_demand else throughput.writes
@@ -48,20 +48,20 @@ def warmth_of(warm: Bounds | None, throughput: Throughput, billing: str) -> Boun
     }
 
 
-def table_warmth(definition: TableDefinition) -> Bounds:
-    """Return a table's warmth; it never goes down, so it is kept whenever units may."""
-    return warmth_of(definition.warm, definition.throughput, definition.billing)
+def table_warm_throughput(definition: TableDefinition) -> Bounds:
+    """Return a table's warm throughput, which never decreases."""
+    return warm_throughput(definition.warm, definition.throughput, definition.billing)
 
 
-def index_warmth(index: IndexDefinition, definition: TableDefinition) -> Bounds:
-    """Return an index's warmth."""
-    return warmth_of(index.warm, index.throughput or NO_UNITS, definition.billing)
+def index_warm_throughput(index: IndexDefinition, definition: TableDefinition) -> Bounds:
+    """Return an index's warm throughput."""
+    return warm_throughput(index.warm, index.throughput or NO_UNITS, definition.billing)
 
 
 def check_units_allowed(
     throughput: ProvisionedThroughput | None, region: str, index: str | None = None
 ) -> None:
-    """Refuse more units than DescribeLimits allows a table, or an index, to have."""
+    """Refuse more units than DescribeLimits allows for a table or index."""
     if throughput is None:
         return
     where, kind = ("", "table") if index is None else (f" for index {index}", "index")
@@ -77,17 +77,17 @@ def check_units_allowed(
 
 
 def check_bounds_allowed(bounds: OnDemandThroughput | None, region: str, where: str = "table") -> None:
-    """Refuse a maximum of requests beyond what a table may have."""
-    for name, bound in (plain(bounds) or {}).items():
+    """Refuse a maximum throughput beyond a table's limit."""
+    for name, bound in (to_dict(bounds) or {}).items():
         _check_allowed(f"{name} for OnDemandThroughput for {where}", name, bound, region)
 
 
-def check_first_warmth(
+def check_initial_warm_throughput(
     warm: WarmThroughput | None, billing: str, throughput: Throughput, region: str, where: str = "table"
 ) -> None:
-    """Refuse a warmth below what a new table or index can do anyway."""
+    """Refuse a warm throughput below the default of a new table or index."""
     for name, asked, units in _asked(warm):
-        least = warmth_of(None, throughput, billing)[name]
+        least = warm_throughput(None, throughput, billing)[name]
         if asked < least:
             below = f"{units} of ProvisionedThroughput"
             if billing == "PAY_PER_REQUEST":
@@ -98,8 +98,10 @@ def check_first_warmth(
         _check_allowed(f"{name} for WarmThroughput for {where}", name, asked, region)
 
 
-def check_warmer(warm: WarmThroughput | None, current: Bounds, region: str, where: str = "table") -> None:
-    """Refuse a warmth below the one that there is."""
+def check_warm_increase(
+    warm: WarmThroughput | None, current: Bounds, region: str, where: str = "table"
+) -> None:
+    """Refuse a warm throughput below the current one."""
     for name, asked, _ in _asked(warm):
         if asked < current[name]:
             raise ValidationFault(
@@ -109,17 +111,17 @@ def check_warmer(warm: WarmThroughput | None, current: Bounds, region: str, wher
         _check_allowed(f"{name} for WarmThroughput for {where}", name, asked, region)
 
 
-def check_provisions_none(bounds: OnDemandThroughput | None, where: str = "") -> None:
-    """Refuse a maximum of requests for what has provisioned capacity."""
-    for name in plain(bounds) or {}:
+def check_no_maximum(bounds: OnDemandThroughput | None, where: str = "") -> None:
+    """Refuse a maximum throughput for provisioned capacity."""
+    for name in to_dict(bounds) or {}:
         raise ValidationFault(
             f"{_INVALID}{name} for OnDemandThroughput{where} cannot be specified when the table BillingMode is "
             "PROVISIONED"
         )
 
 
-def check_moves(old: Throughput, new: ProvisionedThroughput, index: str | None = None) -> None:
-    """Refuse the units that a table, or an index, has already."""
+def check_units_differ(old: Throughput, new: ProvisionedThroughput, index: str | None = None) -> None:
+    """Refuse the units that a table or index already has."""
     if (old.reads, old.writes) != (new.read_capacity_units, new.write_capacity_units):
         return
     what = "the table" if index is None else f"the index {index}"
@@ -132,8 +134,8 @@ def check_moves(old: Throughput, new: ProvisionedThroughput, index: str | None =
     )
 
 
-def moved(old: Throughput, new: ProvisionedThroughput, now_s: float) -> Throughput:
-    """Return new units, with when they went up or down."""
+def change_units(old: Throughput, new: ProvisionedThroughput, now_s: float) -> Throughput:
+    """Return new units with the dates of their last increase and decrease."""
     reads, writes = new.read_capacity_units, new.write_capacity_units
     grown = reads > old.reads or writes > old.writes
     shrunk = reads < old.reads or writes < old.writes
@@ -146,24 +148,24 @@ def moved(old: Throughput, new: ProvisionedThroughput, now_s: float) -> Throughp
     )
 
 
-def switched(old: Throughput, new: ProvisionedThroughput | None) -> Throughput:
-    """Return the units after a change of the billing mode, which moves none of the dates."""
+def switch_billing(old: Throughput, new: ProvisionedThroughput | None) -> Throughput:
+    """Return the units after a billing mode change, which updates no dates."""
     reads, writes = (0, 0) if new is None else (new.read_capacity_units, new.write_capacity_units)
     return msgspec.structs.replace(old, reads=reads, writes=writes)
 
 
-def echoed_bounds(old: Bounds | None, asked: OnDemandThroughput) -> Bounds:
-    """Return maxima as the answer to their change tells them: -1 where one was taken away."""
-    return (old or {}) | (plain(asked) or {})
+def render_changed_bounds(old: Bounds | None, asked: OnDemandThroughput) -> Bounds:
+    """Return maxima as the response to their change shows them: -1 for a removed one."""
+    return (old or {}) | (to_dict(asked) or {})
 
 
-def merged_bounds(old: Bounds | None, asked: OnDemandThroughput) -> Bounds | None:
-    """Return maxima as they are kept: each as it was last given, without those taken away."""
-    return {name: bound for name, bound in echoed_bounds(old, asked).items() if bound != -1} or None
+def merge_bounds(old: Bounds | None, asked: OnDemandThroughput) -> Bounds | None:
+    """Return maxima in stored form: the last value of each, without removed ones."""
+    return {name: bound for name, bound in render_changed_bounds(old, asked).items() if bound != -1} or None
 
 
-def echo_units(described: dict[str, Any], old: Throughput, now_s: float) -> None:
-    """Turn described units back to the old ones, as the answer to their change tells them."""
+def restore_old_units(described: dict[str, Any], old: Throughput, now_s: float) -> None:
+    """Restore the old units in a description, as the response to their change shows them."""
     described |= {
         "ReadCapacityUnits": old.reads,
         "WriteCapacityUnits": old.writes,

@@ -1,4 +1,4 @@
-"""What exports, imports and bulk loads have in common: records that are described, listed and brought to an end."""
+"""What exports, imports and bulk loads share: describing, listing, starting and ending them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tavola.engine.transfer import (
     Records,
     Transfer,
     TransferError,
-    checked_key,
+    check_key,
     load_zstd,
 )
 from tavola.limits import TRANSFERS_LISTED
@@ -26,11 +26,11 @@ from tavola.protocol.arns import ResourceArn, Scope, parse_resource_arn
 from tavola.protocol.faults import AccessDeniedFault, Fault, ValidationFault
 
 _STATUS = {"export": "ExportStatus", "import": "ImportStatus", "bulk": "BulkOperationStatus"}
-_TOKEN_STEP = 16  # letters, of which AWS's tokens have a multiple
+_TOKEN_STEP = 16  # AWS's tokens have a multiple of this length
 
 
 def buckets_of(services: Services) -> Buckets:
-    """Return the folder of the buckets; say how to give one where there is none."""
+    """Return the folder of buckets; explain how to configure one if there is none."""
     if services.buckets is None:
         raise ValidationFault(
             "There are no buckets: name a folder that stands for S3, with Engine.open(…, buckets=FOLDER) or "
@@ -42,7 +42,7 @@ def buckets_of(services: Services) -> Buckets:
 def check_place(prefix: str | None) -> None:
     """Refuse a prefix that leads out of its bucket."""
     try:
-        checked_key(prefix or "")
+        check_key(prefix or "")
     except PlaceRefused as refused:
         raise ValidationFault(f"Invalid Request: {refused}") from refused
 
@@ -56,8 +56,8 @@ def check_compression(compression: str | None) -> None:
             raise ValidationFault(str(missing)) from missing
 
 
-def found(call: OperationCall, kind: Kind, arn: str, missing: Callable[[str], Fault]) -> Transfer:
-    """Return the record that an ARN of the caller names; refuse another account's."""
+def find_transfer(call: OperationCall, kind: Kind, arn: str, missing: Callable[[str], Fault]) -> Transfer:
+    """Return the caller's record with an ARN; another account's is refused."""
     parts = parse_resource_arn(arn)
     assert parts is not None, "parse lets no other ARN through"
     assert parts.label is not None, "it names something on a table"
@@ -71,14 +71,14 @@ def found(call: OperationCall, kind: Kind, arn: str, missing: Callable[[str], Fa
 
 
 def check_account(call: OperationCall, arn: ResourceArn) -> None:
-    """Refuse what belongs to another account; where a guard decides, it has decided already."""
+    """Refuse another account's resource; with a guard, access has been decided before."""
     guarded = call.visit is not None and call.visit.guard is not None
     if arn.scope.account != call.scope.account and not guarded:
         raise AccessDeniedFault("Access is denied")
 
 
-def shown(call: OperationCall, kind: Kind, transfer: Transfer) -> dict[str, Any]:
-    """Return a description as it is now; work that was given up without a word has failed."""
+def describe_transfer(call: OperationCall, kind: Kind, transfer: Transfer) -> dict[str, Any]:
+    """Return a current description; a transfer whose job vanished has failed."""
     described = transfer.description
     status = _STATUS[kind]
     if described[status] in ("IN_PROGRESS", "CANCELLING") and call.services.jobs.find(transfer.job) is None:
@@ -90,18 +90,18 @@ def shown(call: OperationCall, kind: Kind, transfer: Transfer) -> dict[str, Any]
     return described
 
 
-def listed(
+def list_transfers(
     call: OperationCall,
     kind: Kind,
     token: str | None,
     limit: int | None,
     wanted: Callable[[Transfer], bool] | None = None,
 ) -> tuple[list[Transfer], str | None]:
-    """Return a page of the caller's records, the newest first, and the token to go on with."""
+    """Return a page of the caller's records, newest first, and the next token."""
     before: str | None = None
     purpose = f"list-{kind}s"
     if token is not None:
-        opened = call.services.token_signer.open(purpose, call.scope, _unfolded(token))
+        opened = call.services.token_signer.open(purpose, call.scope, _decode_token(token))
         if opened is None:
             raise ValidationFault(f"Invalid Request: Provided nextToken is invalid: {token}")
         before = opened["before"]
@@ -109,36 +109,34 @@ def listed(
     page: list[Transfer] = []
     for transfer in Records(call.services.store, kind).newest(call.scope, before, wanted):
         if len(page) == most:
-            return page, _folded(
-                call.services.token_signer.sign(purpose, call.scope, {"before": page[-1].id})
-            )
+            return page, _encode_token(call.services.token_signer.sign(purpose, call.scope, {"before": page[-1].id}))
         page.append(transfer)
     return page, None
 
 
-def _folded(text: str) -> str:
-    """Return a sealed token in the letters that AWS's have, which some SDKs check."""
+def _encode_token(text: str) -> str:
+    """Return a signed token in the alphabet of AWS's, which some SDKs check."""
     raw = text.encode().hex()
     return raw + "0" * (-len(raw) % _TOKEN_STEP)
 
 
-def _unfolded(token: str) -> str:
+def _decode_token(token: str) -> str:
     try:
         return bytes.fromhex(token).rstrip(b"\0").decode("ascii")
     except ValueError:
         return ""
 
 
-def running(store: Store, kind: Kind, call: OperationCall) -> int:
-    """Return how many of the caller's are at work."""
+def count_running(store: Store, kind: Kind, call: OperationCall) -> int:
+    """Return how many of the caller's transfers are running."""
     return sum(
         transfer.description[_STATUS[kind]] == "IN_PROGRESS"
         for transfer in Records(store, kind).newest(call.scope)
     )
 
 
-def start(call: OperationCall, kind: Kind, transfer: Transfer, state: dict[str, Any]) -> Transfer:
-    """Begin the work on a transfer and keep its record, in the open transaction."""
+def start_transfer(call: OperationCall, kind: Kind, transfer: Transfer, state: dict[str, Any]) -> Transfer:
+    """Start a transfer and save its record, in the open transaction."""
     services = call.services
     records = Records(services.store, kind)
     records.sweep(services.clock.now())
@@ -148,16 +146,16 @@ def start(call: OperationCall, kind: Kind, transfer: Transfer, state: dict[str, 
     return transfer
 
 
-def failed(kind: Kind, transfer: Transfer, error: Exception, now_s: float) -> Transfer:
-    """Return the record of a transfer that cannot go on."""
+def mark_failed(kind: Kind, transfer: Transfer, error: Exception, now_s: float) -> Transfer:
+    """Return the record of a failed transfer."""
     code, message = _failure(error)
     return transfer.with_description(
         **{_STATUS[kind]: "FAILED"}, EndTime=now_s, FailureCode=code, FailureMessage=message
     )
 
 
-def abandoned(services: Services, kind: Kind, state: dict[str, Any]) -> None:
-    """Note that the work on a transfer failed in a way nobody foresaw, and why; one that is forgotten stays so."""
+def mark_abandoned(services: Services, kind: Kind, state: dict[str, Any]) -> None:
+    """Record that a transfer failed unexpectedly, and why; an expired record stays deleted."""
     records = Records(services.store, kind)
     transfer = records.find(Scope(state["account"], state["region"]), state["id"])
     if transfer is None:
@@ -173,7 +171,7 @@ def abandoned(services: Services, kind: Kind, state: dict[str, Any]) -> None:
 
 
 def _failure(error: Exception) -> tuple[str, str]:
-    """Return code and sentence of what stood in the way, as AWS tells it of S3."""
+    """Return code and message of a failure, as AWS reports them for S3."""
     match error:
         case BucketMissing():
             return (

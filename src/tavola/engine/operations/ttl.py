@@ -9,14 +9,14 @@ import msgspec
 from tavola.engine.expiry import disable_expiry, enable_expiry
 from tavola.engine.operations.call import OperationCall
 from tavola.engine.operations.responses import encode
-from tavola.engine.operations.tables import named
+from tavola.engine.operations.tables import find_table
 from tavola.protocol.faults import ResourceInUseFault, ValidationFault
 from tavola.protocol.ttl import DescribeTimeToLiveRequest, UpdateTimeToLiveRequest
 
 
 def update_time_to_live(call: OperationCall, request: UpdateTimeToLiveRequest) -> bytes:
-    """Switch expiry on for an attribute, or off."""
-    table = named(call, request.table_name)
+    """Enable expiry on an attribute, or disable it."""
+    table = find_table(call, request.table_name)
     if not call.services.catalog.is_active(table):
         raise ResourceInUseFault(
             f"Attempt to change a resource which is still in use: Table {table.name} is being created"
@@ -43,8 +43,8 @@ def update_time_to_live(call: OperationCall, request: UpdateTimeToLiveRequest) -
 
 
 def describe_time_to_live(call: OperationCall, request: DescribeTimeToLiveRequest) -> bytes:
-    """Answer whether items of a table expire, and by which attribute."""
-    table = named(call, request.table_name)
+    """Return whether items of a table expire, and by which attribute."""
+    table = find_table(call, request.table_name)
     if not call.services.catalog.is_active(table):
         raise ValidationFault(
             "Cannot describe time to live while table is in CREATING state: Current table state is CREATING"

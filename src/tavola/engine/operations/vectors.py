@@ -1,4 +1,4 @@
-"""SearchVectors, and vector indexes as tables are given, changed and described."""
+"""SearchVectors, and the definition, change and description of vector indexes."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ _INVALID_VALUES = (
     "Search vector contains invalid values. All values in the search vector must be a 32-bit floating-point "
     "number attribute"
 )
-# What AWS counts for a search, as measured: by the dimensions of the index, and by each result.
+# Bytes that AWS counts for a search, as measured: by the dimensions of the index, and per result.
 _BYTES_PER_DIMENSION = 30.6875
 _BYTES_PER_RESULT = 65
 _BYTES_PER_FLOAT = 4
 
 
 def search_vectors(call: OperationCall, request: SearchVectorsRequest) -> bytes:
-    """Answer the entries of a vector index that lie nearest to a vector."""
+    """Return the entries of a vector index nearest to a vector."""
     bindings = bind_placeholders(
         call, request.expression_attribute_names, request.expression_attribute_values
     )
@@ -64,17 +64,17 @@ def search_vectors(call: OperationCall, request: SearchVectorsRequest) -> bytes:
     table = call.table(request.table_name)
     vector = _searched(call, table, request.index_name)
     query = _query(request.search_vector, vector)
-    wanted = _wanted(vector, condition, clauses, bindings)
+    wanted = _required_values(vector, condition, clauses, bindings)
     check_scalar_keys(table, projection)
     matrix = matrix_of(table, vector)
-    call.record_access(table, vector.name, None)  # a search is counted in bytes of its own, and not in units
+    call.record_access(table, vector.name, None)  # a search is counted in its own bytes, not in units
     results: list[dict[str, Any]] = []
     cost = _BYTES_PER_DIMENSION * vector.dimensions
     for hit in matrix.search(query, request.top_k, wanted):
         line = table.rows.get(hit.key)
         assert line is not None, "an entry of an index is of a row of its table"
         held = vector.projection_of(decode_item(line[0]))
-        told = _told(vector, held, hit, matrix, projection)
+        told = _render_hit(vector, held, hit, matrix, projection)
         results.append({"Item": told, "Score": hit.score})
         floats = vector.dimensions if vector.attribute in told else 0
         cost += _BYTES_PER_RESULT + item_size(held) + _BYTES_PER_FLOAT * floats
@@ -121,10 +121,10 @@ def _query(numbers: Sequence[Value], vector: Vector) -> bytes:
     return packed
 
 
-def _wanted(
+def _required_values(
     vector: Vector, condition: Condition | None, clauses: Sequence[SearchClause], bindings: Bindings
 ) -> Mapping[str, Value]:
-    """Return the value that each attribute of the search schema must have; refuse in AWS's order."""
+    """Return the required value of each search attribute; errors are raised in AWS's order."""
     for clause in clauses:
         if clause.name not in vector.types:
             raise ValidationFault(
@@ -158,8 +158,8 @@ def _wanted(
     return wanted
 
 
-def _told(vector: Vector, held: Item, hit: Hit, matrix: Matrix, projection: Projection | None) -> Item:
-    """Return what is told of an entry; its vector only if it is asked for by name, in the index's floats."""
+def _render_hit(vector: Vector, held: Item, hit: Hit, matrix: Matrix, projection: Projection | None) -> Item:
+    """Return an entry of the result; its vector only if requested by name, as the index's floats."""
     if projection is None:
         return held
     if vector.attribute in projection.attributes and (
@@ -171,7 +171,7 @@ def _told(vector: Vector, held: Item, hit: Hit, matrix: Matrix, projection: Proj
 
 
 def vector_definition(index: VectorIndex, slot: int, **state: Any) -> VectorDefinition:
-    """Return a requested vector index as it is kept."""
+    """Return the stored definition of a requested vector index."""
     assert index.projection.projection_type is not None, "parse lets no index without a projection through"
     return VectorDefinition(
         name=index.index_name,
@@ -189,10 +189,10 @@ def vector_definition(index: VectorIndex, slot: int, **state: Any) -> VectorDefi
     )
 
 
-def with_vector_updates(
+def apply_vector_updates(
     call: OperationCall, definition: TableDefinition, request: UpdateTableRequest
 ) -> TableDefinition:
-    """Return a definition with vector indexes added and dropped, as a request asks."""
+    """Return a definition with vector indexes added and removed as requested."""
     for update in request.vector_index_updates or ():
         if update.create is not None:
             definition = _with_vector(call, definition, update.create, request)
@@ -245,7 +245,7 @@ def _with_vector(
 
 
 def describe_vector(table: Table, vector: Vector, now_s: float, *, creating: bool = False) -> dict[str, Any]:
-    """Return a vector index as its table's description shows it; `creating` as the answer to CreateTable does."""
+    """Return the description of a vector index; `creating` as in the response to CreateTable."""
     kept = vector.definition
     ready = table.definition.ready_at_s <= now_s and is_vector_active(kept, now_s) and not creating
     described = vector_info(kept) | {
@@ -260,7 +260,7 @@ def describe_vector(table: Table, vector: Vector, now_s: float, *, creating: boo
 
 
 def vector_info(kept: VectorDefinition) -> dict[str, Any]:
-    """Return the settings of a vector index, as descriptions of tables and of backups show them."""
+    """Return the settings of a vector index, for descriptions of tables and backups."""
     projection: dict[str, Any] = {"ProjectionType": kept.projection}
     if kept.named:
         projection["NonKeyAttributes"] = list(kept.named)
@@ -279,5 +279,5 @@ def vector_info(kept: VectorDefinition) -> dict[str, Any]:
 
 
 def is_vector_active(kept: VectorDefinition, now_s: float) -> bool:
-    """Tell whether a vector index is complete and has come out of CREATING."""
+    """Return whether a vector index is complete and no longer CREATING."""
     return kept.filled_to is None and kept.ready_at_s <= now_s

@@ -1,12 +1,12 @@
-"""Transfer: tables to files and back, in the formats and layouts of AWS.
+"""Transfer: exports, imports and bulk loads, in the formats and layouts of AWS.
 
-Holds the formats (DynamoDB JSON, Ion, CSV), the folder that stands for S3, the layout of an export in it,
-and what one slice of an export, an import and a bulk load does. Knows tables and how a row is written; knows no
-request, no job and no snapshot: it is given the table to read, and says how far it has come.
+The formats (DynamoDB JSON, Ion, CSV), the folder used as S3, the layout of an export in it, and what one slice of an
+export, import or bulk load does. The package knows tables and how rows are written. It knows no request, job or
+snapshot: it is given the table to read, and reports its progress.
 """
 
-from tavola.engine.transfer.buckets import Buckets, checked_key
-from tavola.engine.transfer.bulk import Bulk, Loaded
+from tavola.engine.transfer.buckets import Buckets, check_key
+from tavola.engine.transfer.bulk import Bulk, BulkProgress
 from tavola.engine.transfer.compression import load_zstd
 from tavola.engine.transfer.errors import (
     BucketMissing,
@@ -16,10 +16,10 @@ from tavola.engine.transfer.errors import (
     TextMalformed,
     TransferError,
 )
-from tavola.engine.transfer.exports import Export, Period, Progress, Wanted
-from tavola.engine.transfer.imports import SOME_FAILED, Import, Imported
+from tavola.engine.transfer.exports import Export, ExportFilter, ExportProgress, Period
+from tavola.engine.transfer.imports import SOME_FAILED, Import, ImportProgress
 from tavola.engine.transfer.layout import transfer_id
-from tavola.engine.transfer.loads import Format, Load, Reached, forget
+from tavola.engine.transfer.loads import Load, LoadFormat, LoadProgress, release_objects
 from tavola.engine.transfer.records import Kind, Records, Transfer
 
 __all__ = [
@@ -27,26 +27,26 @@ __all__ = [
     "BucketMissing",
     "Buckets",
     "Bulk",
+    "BulkProgress",
     "CodecMissing",
     "Export",
-    "Format",
+    "ExportFilter",
+    "ExportProgress",
     "Import",
-    "Imported",
+    "ImportProgress",
     "Kind",
     "Load",
-    "Loaded",
+    "LoadFormat",
+    "LoadProgress",
     "Period",
     "PlaceRefused",
-    "Progress",
-    "Reached",
     "Records",
     "RowRefused",
     "TextMalformed",
     "Transfer",
     "TransferError",
-    "Wanted",
-    "checked_key",
-    "forget",
+    "check_key",
     "load_zstd",
+    "release_objects",
     "transfer_id",
 ]

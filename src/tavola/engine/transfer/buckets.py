@@ -15,87 +15,87 @@ from pathlib import Path
 
 from tavola.engine.transfer.errors import BucketMissing, PlaceRefused
 from tavola.engine.transfer.files import PART
-from tavola.engine.transfer.sources import Source
+from tavola.engine.transfer.sources import ObjectReader
 
 LOGS = ".logs"
-"""The folder beside the buckets that stands for the logs; no bucket can have its name."""
+"""The folder for logs, beside the buckets; not a valid bucket name."""
 
 _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,253}[a-zA-Z0-9]")
-_PART_BYTES_MAX = 255  # of one name in a path, on any file system
+_PART_BYTES_MAX = 255  # the limit of file systems for one path component
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """An object of a bucket: its key and its size."""
+class StoredObject:
+    """An object of a bucket: key and size."""
 
     key: str
     bytes: int
 
 
 class Buckets:
-    """The folder of the buckets, and what of it is open for reading."""
+    """The folder of buckets, and the objects open for reading."""
 
     def __init__(self, root: str | os.PathLike[str], logs: str | os.PathLike[str] | None = None) -> None:
-        """Take a folder for S3; `logs` is the folder for logs, without it one beside the buckets."""
+        """Use `root` as S3; `logs` is the folder for logs, by default one beside the buckets."""
         self.root = Path(root).expanduser().resolve()
         self.logs = self.root / LOGS if logs is None else Path(logs).expanduser().resolve()
-        self._open: dict[str, tuple[str, Source]] = {}
+        self._open: dict[str, tuple[str, ObjectReader]] = {}
 
     def has(self, bucket: str) -> bool:
-        """Tell whether there is such a bucket."""
+        """Return whether a bucket exists."""
         return self._folder(bucket).is_dir()
 
     def place(self, bucket: str, key: str) -> Path:
-        """Return where an object is, or would be."""
+        """Return the path of an object, whether or not it exists."""
         folder = self._folder(bucket)
         if not folder.is_dir():
             raise BucketMissing(bucket)
-        path = folder.joinpath(*checked_key(key).split("/")) if key else folder
+        path = folder.joinpath(*check_key(key).split("/")) if key else folder
         if not path.resolve().is_relative_to(folder.resolve()):
             raise PlaceRefused(f"{key!r} leads out of the bucket {bucket}")
         return path
 
     def log(self, *names: str) -> Path:
-        """Return where a log is kept, by the names of its group and stream."""
+        """Return the path of a log, by the names of its group and stream."""
         assert all(name not in ("", ".", "..") and "/" not in name for name in names), "our own names"
         return self.logs.joinpath(*names)
 
-    def objects(self, bucket: str, prefix: str) -> list[Stored]:
-        """Return the objects whose keys begin with a prefix, by key: `data` is also before `data2/x`."""
+    def objects(self, bucket: str, prefix: str) -> list[StoredObject]:
+        """Return the objects whose keys begin with a prefix, sorted by key; `data` also matches `data2/x`."""
         folder, _, _ = prefix.rpartition("/")
         top = self.place(bucket, folder)
         root = self._folder(bucket)
         found = [
-            Stored(key, size)
+            StoredObject(key, size)
             for key, size in _files(top, root)
             if key.startswith(prefix) and not key.endswith(PART)
         ]
         return sorted(found, key=lambda each: each.key.encode())
 
-    def source(self, job: str, bucket: str, key: str, compression: str, at: int) -> Source:
-        """Return an object as a job reads it, kept open from one slice to the next.
+    def source(self, job: str, bucket: str, key: str, compression: str, at: int) -> ObjectReader:
+        """Return an object as a job reads it; it stays open between slices.
 
-        One that has been read past the place is opened anew: the slice that read on was undone.
+        An object that was read past `at` is reopened: the slice that read further was rolled back.
         """
         held = self._open.get(job)
         if held is not None:
             if held[0] == key and held[1].position <= at:
                 return held[1]
-            self.let_go(job)
-        source = Source(self.place(bucket, key), compression)
+            self.release(job)
+        source = ObjectReader(self.place(bucket, key), compression)
         self._open[job] = key, source
         return source
 
-    def let_go(self, job: str) -> None:
-        """Close what a job has open."""
+    def release(self, job: str) -> None:
+        """Close the objects that a job has open."""
         held = self._open.pop(job, None)
         if held is not None:
             held[1].close()
 
     def close(self) -> None:
-        """Close everything."""
+        """Close all objects."""
         for job in tuple(self._open):
-            self.let_go(job)
+            self.release(job)
 
     def _folder(self, bucket: str) -> Path:
         if not _NAME.fullmatch(bucket):
@@ -106,8 +106,8 @@ class Buckets:
         return folder
 
 
-def checked_key(key: str) -> str:
-    """Return a key that is a path below its bucket; refuse one that climbs, or that no file can have."""
+def check_key(key: str) -> str:
+    """Return a key that is a valid path below its bucket; refuse any other, such as one with `..`."""
     if key.startswith("/"):
         raise PlaceRefused(f"{key!r} begins with a slash; a key is a path below its bucket")
     if "\0" in key or "\\" in key:
@@ -121,7 +121,7 @@ def checked_key(key: str) -> str:
 
 
 def _files(top: Path, root: Path) -> Iterator[tuple[str, int]]:
-    """Give key and size of each file below a folder; links are not objects."""
+    """Yield key and size of each file below a folder; links are not objects."""
     for folder, _, names in os.walk(top):
         for name in names:
             path = Path(folder, name)

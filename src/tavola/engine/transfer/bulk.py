@@ -17,12 +17,12 @@ import msgspec
 from tavola.engine.catalog import Catalog, Table
 from tavola.engine.indexes import sizes_of
 from tavola.engine.transfer.buckets import Buckets
-from tavola.engine.transfer.compression import pack
+from tavola.engine.transfer.compression import compress
 from tavola.engine.transfer.errors import RowRefused
 from tavola.engine.transfer.files import append_at, publish, write_small
 from tavola.engine.transfer.layout import folder_key, instant
-from tavola.engine.transfer.lines import Row
-from tavola.engine.transfer.loads import Failed, Load, Reached
+from tavola.engine.transfer.lines import TransferRow
+from tavola.engine.transfer.loads import FailedRow, Load, LoadProgress
 from tavola.engine.transfer.records import Transfer
 from tavola.engine.writes import CurrentItem, apply_write, find_current, key_of_item, prepare_put
 from tavola.expressions.bindings import Bindings, check_placeholder_keys, check_placeholders
@@ -37,7 +37,7 @@ ERROR = "ERROR"
 CONDITION = "CONDITION_CHECK_FAILURE"
 
 
-class Report(msgspec.Struct, frozen=True):
+class BulkReport(msgspec.Struct, frozen=True):
     """One growing file of the report."""
 
     bytes: int = 0
@@ -45,19 +45,19 @@ class Report(msgspec.Struct, frozen=True):
     items: int = 0
 
 
-class Loaded(msgspec.Struct, frozen=True):
-    """How far a bulk load has come: its objects, its reports, and the bytes it has put by index."""
+class BulkProgress(msgspec.Struct, frozen=True):
+    """The progress of a bulk load: objects, reports, and bytes written per index."""
 
-    reached: Reached
-    errors: Report = Report()
-    conditions: Report = Report()
+    reached: LoadProgress
+    errors: BulkReport = BulkReport()
+    conditions: BulkReport = BulkReport()
     table_bytes: int = 0
     index_bytes: dict[str, int] = {}
 
 
 @dataclass(slots=True)
 class Bulk:
-    """One bulk load at work: its record, its table, and what is read into it."""
+    """A running bulk load: its record, its table and its input."""
 
     transfer: Transfer
     table: Table
@@ -65,14 +65,14 @@ class Bulk:
     load: Load
     buckets: Buckets
 
-    def step(self, state: Loaded) -> tuple[Loaded, Transfer, bool]:
-        """Do a slice; return how far it came, the record as it is now, and whether that was all."""
+    def step(self, state: BulkProgress) -> tuple[BulkProgress, Transfer, bool]:
+        """Process a slice; return the progress, the updated record, and whether it is complete."""
         put = _Put(self.catalog, self.table, state)
         found = self.load.step(state.reached, put)
         reached = found.reached
-        errors = self._report(ERROR, state.errors, [_told(each) for each in found.failed])
+        errors = self._report(ERROR, state.errors, [_describe_failure(each) for each in found.failed])
         conditions = self._report(CONDITION, state.conditions, put.refused)
-        state = Loaded(reached, errors, conditions, put.table_bytes, put.index_bytes)
+        state = BulkProgress(reached, errors, conditions, put.table_bytes, put.index_bytes)
         shown = self.transfer.with_description(
             ProcessedItemCount=reached.processed,
             FailedItemCount=reached.failed,
@@ -81,8 +81,8 @@ class Bulk:
         )
         return state, shown, found.done
 
-    def finish(self, state: Loaded, transfer: Transfer, now_s: float) -> bool:
-        """Complete the report; tell whether it is whole, which after a crash it may not be."""
+    def finish(self, state: BulkProgress, transfer: Transfer, now_s: float) -> bool:
+        """Complete the report; return whether it is whole, which it may not be after a crash."""
         whole = True
         manifest: dict[str, Any] = {
             "bulkOperationArn": transfer.description["BulkOperationArn"],
@@ -114,7 +114,7 @@ class Bulk:
 
     @property
     def _bucket(self) -> str:
-        """Return the bucket of the report: where none was named, that of the input."""
+        """Return the bucket of the report, by default that of the input."""
         named: str | None = self._output.get("S3Bucket")
         return named or self.load.bucket
 
@@ -125,17 +125,17 @@ class Bulk:
     def _report_key(self, kind: str) -> str:
         return f"{folder_key(self._prefix, self.transfer.id)}/{kind}/report.json.gz"
 
-    def _report(self, kind: str, report: Report, lines: list[dict[str, Any]]) -> Report:
+    def _report(self, kind: str, report: BulkReport, lines: list[dict[str, Any]]) -> BulkReport:
         if not lines or kind not in self._output["OutputType"]:
             return report
-        packed = pack(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+        packed = compress(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
         path = self.buckets.place(self._bucket, self._report_key(kind))
         if not append_at(path, report.bytes, packed):
-            report = Report()  # a crash has taken what was told before; what is told from now on is kept
+            report = BulkReport()  # a crash lost the earlier part of the report; continue with a new one
             append_at(path, 0, packed)
-        return Report(report.bytes + len(packed), crc32(packed, report.crc), report.items + len(lines))
+        return BulkReport(report.bytes + len(packed), crc32(packed, report.crc), report.items + len(lines))
 
-    def _usage(self, state: Loaded) -> dict[str, Any]:
+    def _usage(self, state: BulkProgress) -> dict[str, Any]:
         usage: dict[str, Any] = {
             "TableName": self.table.arn,
             "BulkPutBytes": state.table_bytes + sum(state.index_bytes.values()),
@@ -149,24 +149,24 @@ class Bulk:
 
 
 class _Put:
-    """Puts the rows of one slice, and counts what they come to."""
+    """Writes the rows of one slice and counts them."""
 
     __slots__ = ("_catalog", "_table", "index_bytes", "refused", "table_bytes")
 
-    def __init__(self, catalog: Catalog, table: Table, state: Loaded) -> None:
+    def __init__(self, catalog: Catalog, table: Table, state: BulkProgress) -> None:
         self._catalog = catalog
         self._table = table
         self.table_bytes = state.table_bytes
         self.index_bytes = dict(state.index_bytes)
-        self.refused: list[dict[str, Any]] = []  # by their own conditions
+        self.refused: list[dict[str, Any]] = []  # rows whose own condition was false
 
-    def __call__(self, row: Row) -> bool:
-        """Put a row; tell whether it was written, which one whose condition is false is not."""
+    def __call__(self, row: TransferRow) -> bool:
+        """Write a row; return False if its condition does not hold."""
         table = self._table
         try:
             size = admit_item(row.item)
             standing = find_current(table, key_of_item(table, row.item))
-            if row.condition is not None and not _holds(row, row.condition, standing):
+            if row.condition is not None and not _check_row_condition(row, row.condition, standing):
                 self.refused.append(_refused(row, standing))
                 return False
             change = prepare_put(standing, row.item, size)
@@ -182,8 +182,8 @@ class _Put:
         return True
 
 
-def _holds(row: Row, condition: str, standing: CurrentItem) -> bool:
-    """Decide a row's own condition against what stands under its key."""
+def _check_row_condition(row: TransferRow, condition: str, standing: CurrentItem) -> bool:
+    """Return whether a row's condition holds for the current item."""
     check_placeholder_keys(row.names, row.values)
     if row.values and admit_item(row.values) > EXPRESSION_SUBSTITUTION_BYTES_MAX:
         raise RowRefused("ExpressionAttributeValues have exceeded the maximum allowed size")
@@ -193,14 +193,14 @@ def _holds(row: Row, condition: str, standing: CurrentItem) -> bool:
     return evaluate(plan, standing.item or {}, bindings.values)
 
 
-def _refused(row: Row, standing: CurrentItem) -> dict[str, Any]:
+def _refused(row: TransferRow, standing: CurrentItem) -> dict[str, Any]:
     told: dict[str, Any] = {"Item": row.item, "ErrorMessage": "The conditional request failed"}
     if standing.data is not None:
         told["ExistingItem"] = msgspec.Raw(standing.data)
     return told
 
 
-def _told(failed: Failed) -> dict[str, Any]:
+def _describe_failure(failed: FailedRow) -> dict[str, Any]:
     told: dict[str, Any] = {
         "S3Key": failed.key,
         "ItemIndex": failed.index,

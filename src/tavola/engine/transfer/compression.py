@@ -16,16 +16,16 @@ from typing import IO, Any, Literal, TypeAlias
 from tavola.engine.transfer.errors import CodecMissing, TextMalformed
 
 Compression: TypeAlias = Literal["GZIP", "ZSTD", "NONE"]
-_LEVEL = 4  # half the time of the usual 6, and some percent larger
+_LEVEL = 4  # half the time of the default 6, a few percent larger
 
 
-def pack(data: bytes) -> bytes:
-    """Return data as one member of a gzip file; members one after another are one file too."""
+def compress(data: bytes) -> bytes:
+    """Return data as one gzip member; concatenated members form a valid file."""
     return gzip.compress(data, compresslevel=_LEVEL, mtime=0)
 
 
-class Packed:
-    """A file that is read as what was compressed into it."""
+class CompressedFile:
+    """A compressed file, read as its uncompressed content."""
 
     __slots__ = ("_damage", "_file", "_raw")
 
@@ -45,7 +45,7 @@ class Packed:
             raise
 
     def read(self, size: int) -> bytes:
-        """Return the next bytes, none at the end."""
+        """Return the next bytes, empty at the end."""
         try:
             data: bytes = self._file.read(size)
         except self._damage as error:
@@ -54,18 +54,18 @@ class Packed:
 
     @property
     def taken(self) -> int:
-        """Return how many bytes of the file itself were read."""
+        """Return the number of compressed bytes read."""
         return self._raw.tell()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._file is not self._raw:
             self._file.close()
         self._raw.close()
 
 
 def load_zstd() -> Any:
-    """Return the module that reads Zstandard; say which extra brings it where there is none."""
+    """Return the Zstandard module; if it is missing, name the extra that installs it."""
     try:
         if sys.version_info >= (3, 14):
             from compression import zstd  # noqa: PLC0415 - loaded when asked for

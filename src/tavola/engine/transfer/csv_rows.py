@@ -1,7 +1,7 @@
-"""CSV: rows of text to items. Keys have the types that the table gives them, everything else is a string.
+"""CSV rows to items: keys get the types of the table's schema, all else is a string.
 
-As RFC 4180 has it: a field may stand in double quotes, and must if it holds a quote (written twice), the
-delimiter or the end of a line. An empty field is no attribute.
+As in RFC 4180, a field may be quoted, and must be if it contains a quote (doubled), the delimiter or a line end. An
+empty field is not an attribute.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tavola.engine.transfer.errors import RowRefused, TextMalformed
-from tavola.engine.transfer.lines import Row, Span
+from tavola.engine.transfer.lines import RowSpan, TransferRow
 
 DELIMITERS = ",;:|\t "
 _BOM = b"\xef\xbb\xbf"
@@ -20,7 +20,7 @@ _BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """How the columns of a file are read: what is between them, their names, the types of the keys."""
+    """How columns are read: delimiter, names, and the types of keys."""
 
     names: tuple[str, ...]
     delimiter: str = ","
@@ -28,7 +28,7 @@ class Columns:
 
 
 def read_header(data: bytes, delimiter: str, *, last: bool) -> tuple[tuple[str, ...], int] | None:
-    """Return the names in the first line of a file and where it ends; None where it is not whole yet."""
+    """Return the names in the header line and where it ends; None if the line is incomplete."""
     start = skip_mark(data)
     end = _record_end(data, start, last=last)
     if end is None:
@@ -41,7 +41,7 @@ def read_header(data: bytes, delimiter: str, *, last: bool) -> tuple[tuple[str, 
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Refuse names that cannot be attributes, or that are there twice."""
+    """Refuse names that are invalid as attributes, or repeated."""
     for place, name in enumerate(names):
         if not name:
             raise TextMalformed(f"The header has no name for column {place + 1}")
@@ -50,30 +50,30 @@ def check_names(names: Sequence[str]) -> None:
 
 
 def skip_mark(data: bytes) -> int:
-    """Return where the text begins: past the mark that some editors put before UTF-8."""
+    """Return where the text begins, after a UTF-8 byte order mark."""
     return len(_BOM) if data.startswith(_BOM) else 0
 
 
-def read_csv(data: bytes, start: int, columns: Columns, *, last: bool) -> Span | None:
-    """Return the row that begins at a place; None where it is not whole yet, or nothing is left."""
+def read_csv(data: bytes, start: int, columns: Columns, *, last: bool) -> RowSpan | None:
+    """Return the row at `start`; None if it is incomplete or nothing is left."""
     while True:
         end = _record_end(data, start, last=last)
         if end is None:
             return None
         line = _text(data[start:end])
         if line:
-            return Span(_row(line, columns), end)
+            return RowSpan(_row(line, columns), end)
         start = end
 
 
-def _row(line: str, columns: Columns) -> Row | RowRefused:
+def _row(line: str, columns: Columns) -> TransferRow | RowRefused:
     fields = _fields(line, columns.delimiter)
     if fields is None:
         return RowRefused("The line is no CSV: a quote inside a field is written twice, in a quoted field")
     if len(fields) != len(columns.names):
         return RowRefused(f"The line has {len(fields)} columns, the header {len(columns.names)}")
     types = columns.types or {}
-    return Row(
+    return TransferRow(
         {
             name: {types.get(name, "S"): field}
             for name, field in zip(columns.names, fields, strict=True)
@@ -83,7 +83,7 @@ def _row(line: str, columns: Columns) -> Row | RowRefused:
 
 
 def _record_end(data: bytes, start: int, *, last: bool) -> int | None:
-    """Return where a record ends, its line end included: where its quotes are in pairs."""
+    """Return the end of a record including its line end: the first one outside quotes."""
     if start >= len(data):
         return None
     at = start
@@ -106,7 +106,7 @@ def _text(line: bytes) -> str:
 
 
 def _fields(line: str, delimiter: str) -> list[str] | None:
-    """Return the fields of a record; None where a quote stands where none may."""
+    """Return the fields of a record; None if a quote is misplaced."""
     if '"' not in line:
         return line.split(delimiter)
     field = _field(delimiter)

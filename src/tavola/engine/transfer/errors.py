@@ -1,4 +1,4 @@
-"""What the transfer room refuses: a text that is not its format, a row that is no item, a place that is none."""
+"""The errors of transfers: malformed files, invalid rows, invalid locations."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from tavola.errors import TavolaError
 
 
 class TransferError(TavolaError):
-    """Data that cannot be moved in or out; the sentence says what stands in the way."""
+    """Data cannot be moved in or out; the message says why."""
 
 
 class TextMalformed(TransferError):
-    """A file that is not in the format it should be in: what follows in it cannot be read either."""
+    """A file is not in its format; the rest of it cannot be read either."""
 
 
 class RowRefused(TransferError):
-    """A row that can be read and is no item; the rows after it are read all the same."""
+    """A row is readable but not a valid item; the rows after it are still read."""
 
 
 class PlaceRefused(TransferError):
-    """A bucket or key that leaves the folder in which the buckets are."""
+    """A bucket or key points outside the folder of buckets."""
 
 
 class CodecMissing(TransferError):
-    """A compression that this Python cannot read without another package."""
+    """A compression needs a package that is not installed."""
 
 
 class BucketMissing(TransferError):
-    """A bucket whose folder is not there."""
+    """The folder of a bucket does not exist."""
 
     def __init__(self, bucket: str) -> None:
         self.bucket = bucket

@@ -19,7 +19,7 @@ from tavola.engine.catalog import Table
 from tavola.engine.jobs import next_rows
 from tavola.engine.storage import ChangeLog, LogRow
 from tavola.engine.transfer.buckets import Buckets
-from tavola.engine.transfer.compression import pack
+from tavola.engine.transfer.compression import compress
 from tavola.engine.transfer.files import append_at, checksum_of, publish, write_small
 from tavola.engine.transfer.layout import (
     data_key,
@@ -36,7 +36,9 @@ from tavola.keys import Bounds
 from tavola.limits import INCREMENTAL_BILLED_BYTES_MIN
 from tavola.values import Item, decode_item, encode_item
 
-_FILE_BYTES = 4 * 1024 * 1024  # of a data file, compressed: what is read again in one slice to sum it up
+_FILE_BYTES = (
+    4 * 1024 * 1024
+)  # compressed size of a data file, which is read again in one slice for its checksum
 _SLICE_ROWS_MAX = 256
 _SLICE_ROWS_MIN = 4
 _SLICE_BYTES = 256 * 1024
@@ -44,34 +46,34 @@ _CHANGES_READ = 64
 EVERYTHING = Bounds(b"", None)
 
 
-class Growing(msgspec.Struct, frozen=True):
-    """The data file at work: where in the table it began, and what of it is written."""
+class GrowingFile(msgspec.Struct, frozen=True):
+    """The data file being written: where in the table it began, and its size and checksum so far."""
 
     number: int = 1
-    after: str = ""  # the last key of the file before, in hex
+    after: str = ""  # the last key of the previous file, in hex
     bytes: int = 0
     crc: int = 0
     items: int = 0
-    billed: int = 0  # bytes of the items it was made from
+    billed: int = 0  # size of the items in it
 
 
-class Progress(msgspec.Struct, frozen=True):
-    """How far an export has come."""
+class ExportProgress(msgspec.Struct, frozen=True):
+    """The progress of an export."""
 
-    after: str = ""  # the last key that was read, in hex
-    rows: int = 64  # that the next slice reads
-    file: Growing = Growing()
+    after: str = ""  # the last key read, in hex
+    rows: int = 64  # for the next slice
+    file: GrowingFile = GrowingFile()
     manifest_bytes: int = 0
     manifest_crc: int = 0
-    items: int = 0  # of finished files
+    items: int = 0  # in finished files
     billed: int = 0
     started: bool = False
-    read: bool = False  # the table is read to its end
+    read: bool = False  # the whole table has been read
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """What of a log an incremental export tells: the changes past one place and up to another."""
+    """The part of a log that an incremental export covers: after one position, up to another."""
 
     log: ChangeLog
     after: int
@@ -80,15 +82,15 @@ class Period:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which keys and items are exported, and what of them."""
+class ExportFilter:
+    """Which items are exported, and which of their attributes."""
 
     bounds: Bounds = EVERYTHING
     keep: Callable[[Item], bool] | None = None
     shape: Callable[[Item], Item] | None = None
 
     def image(self, data: bytes) -> bytes | None:
-        """Return what is exported of an item; None if it is not."""
+        """Return the exported form of an item; None if it is filtered out."""
         if self.keep is None and self.shape is None:
             return data
         item = decode_item(data)
@@ -98,28 +100,28 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
-    """The lines of one slice, and how far it read."""
+class ExportLines:
+    """The lines of one slice, and the last key read."""
 
     text: bytes
     items: int
     billed: int
-    last: bytes | None  # the last key; None if there was none
+    last: bytes | None  # None if nothing was read
     rows: int
 
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """One export at work: its record, the table as it was at the end, and where its files go."""
+    """A running export: its record, the table at its end time, and its destination."""
 
     transfer: Transfer
     past: Table
-    wanted: Wanted
+    wanted: ExportFilter
     period: Period | None
     buckets: Buckets
 
-    def step(self, progress: Progress, now_s: float) -> tuple[Progress, Transfer, bool]:
-        """Do a slice; return how far it came, the record as it is now, and whether that was all."""
+    def step(self, progress: ExportProgress, now_s: float) -> tuple[ExportProgress, Transfer, bool]:
+        """Process a slice; return the progress, the updated record, and whether it is complete."""
         if not progress.started:
             write_small(self._place(started_key(self._prefix, self.transfer.id)), b"")
             return msgspec.structs.replace(progress, started=True), self.transfer, False
@@ -144,13 +146,13 @@ class Export:
     def _place(self, key: str) -> Path:
         return self.buckets.place(self.transfer.description["S3Bucket"], key)
 
-    def _write(self, progress: Progress) -> Progress:
+    def _write(self, progress: ExportProgress) -> ExportProgress:
         file = progress.file
         path = self._place(self._key(file.number))
         lines = self._lines(bytes.fromhex(progress.after), progress.rows)
-        packed = pack(lines.text) if lines.text or not file.bytes else b""
+        packed = compress(lines.text) if lines.text or not file.bytes else b""
         if not append_at(path, file.bytes, packed):
-            return _again(progress)
+            return _restart_file(progress)
         ended = lines.rows < progress.rows
         after = progress.after if lines.last is None else lines.last.hex()
         file = msgspec.structs.replace(
@@ -170,20 +172,22 @@ class Export:
         progress = msgspec.structs.replace(progress, after=after, file=file, rows=rows_next)
         return self._close(progress, ended) if ended or file.bytes >= _FILE_BYTES else progress
 
-    def _close(self, progress: Progress, ended: bool) -> Progress:
-        """Finish a data file and enter it in the manifest; a file that a crash has damaged is begun anew."""
+    def _close(self, progress: ExportProgress, ended: bool) -> ExportProgress:
+        """Finish a data file and add it to the manifest; a file damaged by a crash is written again."""
         file = progress.file
         key = self._key(file.number)
         sums = publish(self._place(key), file.bytes, file.crc)
         if sums is None:
-            return _again(progress)
+            return _restart_file(progress)
         entry = file_entry(key, file.items, sums)
         manifest = self._place(files_key(self._prefix, self.transfer.id))
         if not append_at(manifest, progress.manifest_bytes, entry):
-            return Progress(started=True)  # the list of files is lost: the files are written anew
+            return ExportProgress(
+                started=True
+            )  # the list of files was lost in a crash; write all files again
         return msgspec.structs.replace(
             progress,
-            file=Growing(number=file.number + 1, after=progress.after),
+            file=GrowingFile(number=file.number + 1, after=progress.after),
             manifest_bytes=progress.manifest_bytes + len(entry),
             manifest_crc=crc32(entry, progress.manifest_crc),
             items=progress.items + file.items,
@@ -191,12 +195,12 @@ class Export:
             read=ended,
         )
 
-    def _finish(self, progress: Progress, now_s: float) -> tuple[Progress, Transfer, bool]:
-        """Write the manifests, the one that says that all is there at the very end."""
+    def _finish(self, progress: ExportProgress, now_s: float) -> tuple[ExportProgress, Transfer, bool]:
+        """Write the manifests, the summary last: it marks the export as complete."""
         files = files_key(self._prefix, self.transfer.id)
         sums = publish(self._place(files), progress.manifest_bytes, progress.manifest_crc)
         if sums is None:
-            return Progress(started=True), self.transfer, False
+            return ExportProgress(started=True), self.transfer, False
         write_small(self._place(md5_key(files)), sums.md5.encode())
         key = summary_key(self._prefix, self.transfer.id)
         done = self.transfer.with_description(
@@ -219,21 +223,21 @@ class Export:
     def _billed(self, bytes_: int) -> int:
         return bytes_ if self.period is None else max(bytes_, INCREMENTAL_BILLED_BYTES_MIN)
 
-    def _lines(self, after: bytes, rows: int) -> Lines:
+    def _lines(self, after: bytes, rows: int) -> ExportLines:
         lower = max(self.wanted.bounds.lower, after + b"\x00") if after else self.wanted.bounds.lower
         bounds = Bounds(lower, self.wanted.bounds.upper)
         return self._full(bounds, rows) if self.period is None else self._changed(self.period, bounds, rows)
 
-    def _full(self, bounds: Bounds, limit: int) -> Lines:
+    def _full(self, bounds: Bounds, limit: int) -> ExportLines:
         rows = self.past.rows.rows(bounds, limit)
         lines = [
             full_line(self._format, image) for row in rows if (image := self.wanted.image(row[2])) is not None
         ]
         billed = sum(row[1] for row in rows)
-        return Lines(b"".join(lines), len(lines), billed, rows[-1][0] if rows else None, len(rows))
+        return ExportLines(b"".join(lines), len(lines), billed, rows[-1][0] if rows else None, len(rows))
 
-    def _changed(self, period: Period, bounds: Bounds, limit: int) -> Lines:
-        """Tell the keys that changed in a period: each once, by what it was before and after all of it."""
+    def _changed(self, period: Period, bounds: Bounds, limit: int) -> ExportLines:
+        """Yield the keys that changed in a period, once each, with their first and last image."""
         changes = period.log.first_changes(bounds, period.after, limit, reverse=False)
         lines: list[bytes] = []
         billed = 0
@@ -244,7 +248,7 @@ class Export:
             new = None if line is None else self.wanted.image(line[0])
             old = None if change.old is None else self.wanted.image(change.old)
             if new is None and old is None:
-                continue  # it came and went, or nobody wants it
+                continue  # created and deleted within the period, or filtered out
             image = decode_item(new or old or b"{}")
             keys = {name: image[name] for name in self.past.schema.names if name in image}
             told = old if period.old_images else None
@@ -252,7 +256,7 @@ class Export:
             lines.append(changed_line(self._format, at_us, keys, new, told))
             billed += len(lines[-1])
         last = changes[-1].key if changes else None
-        return Lines(b"".join(lines), len(lines), billed, last, len(changes))
+        return ExportLines(b"".join(lines), len(lines), billed, last, len(changes))
 
 
 def _last_us(period: Period, first: LogRow) -> int:
@@ -267,9 +271,9 @@ def _last_us(period: Period, first: LogRow) -> int:
             return found.at_us
 
 
-def _again(progress: Progress) -> Progress:
-    """Return to where the file at work began."""
+def _restart_file(progress: ExportProgress) -> ExportProgress:
+    """Restart the current file from its beginning."""
     file = progress.file
     return msgspec.structs.replace(
-        progress, after=file.after, file=Growing(number=file.number, after=file.after)
+        progress, after=file.after, file=GrowingFile(number=file.number, after=file.after)
     )

@@ -21,8 +21,8 @@ _CHUNK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
-    """A finished file's checksums, as S3 tells them."""
+class FileChecksums:
+    """A finished file's checksums, in S3's format."""
 
     md5: str  # base64
     etag: str
@@ -30,15 +30,15 @@ class Sums:
 
 
 def part_of(path: Path) -> Path:
-    """Return the name under which a file grows."""
+    """Return the name of a file while it grows."""
     return path.with_name(path.name + PART)
 
 
 def append_at(path: Path, at: int, data: bytes) -> bool:
-    """Write data into a growing file from a place on, and end it there; tell whether that could be done.
+    """Write data at a position of a growing file and truncate it there; return whether that was possible.
 
-    It cannot where the file is shorter than it was: a crash has lost what the system had not yet written. One
-    that has its final name already grows again: the slice that gave it the name was undone.
+    It is not if the file is shorter than `at`: a crash lost data that was not yet on disk. A file with its final
+    name grows again: the slice that renamed it was rolled back.
     """
     part = part_of(path)
     if at == 0:
@@ -55,10 +55,10 @@ def append_at(path: Path, at: int, data: bytes) -> bool:
     return True
 
 
-def publish(path: Path, size: int, crc: int) -> Sums | None:
-    """Give a growing file its final name, once it is on the disk; None where it is not what was written.
+def publish(path: Path, size: int, crc: int) -> FileChecksums | None:
+    """Rename a growing file to its final name once it is on disk; None if its content is not as written.
 
-    A second time finds the file under its final name and says the same.
+    Calling it again finds the file under its final name and returns the same.
     """
     part = part_of(path)
     grown = part if part.exists() else path
@@ -78,17 +78,17 @@ def publish(path: Path, size: int, crc: int) -> Sums | None:
 
 
 def write_small(path: Path, data: bytes) -> None:
-    """Write a small file at once, in place of one that may be there, in a folder that need not be there yet."""
+    """Write a small file atomically, creating its folder if needed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, data)
 
 
 def checksum_of(data: bytes) -> str:
-    """Return the MD5 of data in base64, which is how S3 tells it; it guards against accidents alone."""
+    """Return the MD5 of data in base64, as S3 does; it protects against accidents only."""
     return b64encode(md5(data, usedforsecurity=False).digest()).decode()
 
 
-def _sums_of(descriptor: int, size: int) -> Sums | None:
+def _sums_of(descriptor: int, size: int) -> FileChecksums | None:
     digest = md5(usedforsecurity=False)
     crc = at = 0
     while at < size:
@@ -98,4 +98,4 @@ def _sums_of(descriptor: int, size: int) -> Sums | None:
         digest.update(data)
         crc = crc32(data, crc)
         at += len(data)
-    return Sums(b64encode(digest.digest()).decode(), f"{digest.hexdigest()}-1", crc)
+    return FileChecksums(b64encode(digest.digest()).decode(), f"{digest.hexdigest()}-1", crc)

@@ -15,8 +15,8 @@ import msgspec
 from tavola.engine.catalog import Catalog, Table
 from tavola.engine.transfer.buckets import Buckets
 from tavola.engine.transfer.errors import RowRefused
-from tavola.engine.transfer.lines import Row
-from tavola.engine.transfer.loads import Failed, Load, Reached
+from tavola.engine.transfer.lines import TransferRow
+from tavola.engine.transfer.loads import FailedRow, Load, LoadProgress
 from tavola.engine.transfer.records import Transfer
 from tavola.engine.writes import apply_write, find_current, key_of_item, prepare_put
 from tavola.protocol.faults import Fault
@@ -29,16 +29,16 @@ SOME_FAILED = (
 )
 
 
-class Imported(msgspec.Struct, frozen=True):
-    """How far an import has come, and how long its log is."""
+class ImportProgress(msgspec.Struct, frozen=True):
+    """The progress of an import, and the length of its log."""
 
-    reached: Reached
+    reached: LoadProgress
     log_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """One import at work: its record, its table, and what is read into it."""
+    """A running import: its record, its table and its input."""
 
     transfer: Transfer
     table: Table
@@ -46,10 +46,10 @@ class Import:
     load: Load
     buckets: Buckets
 
-    def step(self, state: Imported) -> tuple[Imported, Transfer, bool]:
-        """Do a slice; return how far it came, the record as it is now, and whether that was all."""
+    def step(self, state: ImportProgress) -> tuple[ImportProgress, Transfer, bool]:
+        """Process a slice; return the progress, the updated record, and whether it is complete."""
         found = self.load.step(state.reached, self._put)
-        log_bytes = self._tell(found.failed, state.log_bytes)
+        log_bytes = self._log_failures(found.failed, state.log_bytes)
         reached = found.reached
         shown = self.transfer.with_description(
             ProcessedSizeBytes=found.bytes,
@@ -57,14 +57,14 @@ class Import:
             ImportedItemCount=reached.written,
             ErrorCount=reached.failed,
         )
-        return Imported(reached, log_bytes), shown, found.done
+        return ImportProgress(reached, log_bytes), shown, found.done
 
-    def _put(self, row: Row) -> bool:
+    def _put(self, row: TransferRow) -> bool:
         put_row(self.catalog, self.table, row)
         return True
 
-    def _tell(self, failed: list[Failed], at: int) -> int:
-        """Write failures to the log as CloudWatch would have them, one a line; return its length."""
+    def _log_failures(self, failed: list[FailedRow], at: int) -> int:
+        """Append failures to the log as CloudWatch would, one per line; return its length."""
         if not failed:
             return at
         arn = self.transfer.description["ImportArn"]
@@ -83,19 +83,19 @@ class Import:
         path = log_path(self.buckets, self.transfer.id)
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab") as log:
-            at = min(at, log.tell())  # where a crash has taken lines, it goes on without them
+            at = min(at, log.tell())  # if a crash lost lines, continue without them
             log.truncate(at)
             log.write(text)
         return at + len(text)
 
 
 def log_path(buckets: Buckets, id_: str) -> Path:
-    """Return where the errors of an import are told: the stream `<id>/error` of the group of imports."""
+    """Return the path of an import's error log: stream `<id>/error` of the imports' group."""
     return buckets.log(*LOG_GROUP.split("/"), id_, "error")
 
 
-def put_row(catalog: Catalog, table: Table, row: Row) -> int:
-    """Put the item of a row and return its size; refuse what is no item of the table, in PutItem's words."""
+def put_row(catalog: Catalog, table: Table, row: TransferRow) -> int:
+    """Write the item of a row and return its size; an invalid item is refused with PutItem's messages."""
     try:
         size = admit_item(row.item)
         standing = find_current(table, key_of_item(table, row.item))

@@ -22,7 +22,7 @@ MARKER = "$ion_1_0"
 _SETS = {"SS": "S", "NS": "N", "BS": "B"}
 _SET_ANNOTATIONS = {f"$dynamodb_{tag}": tag for tag in _SETS}
 _KEYWORDS = frozenset({"null", "true", "false", "nan"})
-_DEPTH_MAX = 100  # more than any item has, fewer than Python's stack
+_DEPTH_MAX = 100  # deeper than any item, within Python's stack limit
 _PLAIN_EXPONENT_MIN = -6  # smaller numbers are written with an exponent, as Java's Ion does
 
 _plain_name = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|\$[A-Za-z_$][A-Za-z0-9_$]*", re.ASCII)
@@ -77,7 +77,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def _decimal(number: str) -> str:
-    """Return a canonical number as a decimal: `103.` and `6d2`, since `103` would be an integer."""
+    """Return a canonical number as an Ion decimal: `103.` and `6d2`, since `103` would be an integer."""
     whole, point, fraction = number.partition(".")
     if not point:
         digits = whole.rstrip("0")
@@ -94,7 +94,7 @@ def _decimal(number: str) -> str:
 
 
 class TextCut(TextMalformed):
-    """The text ends inside a value: with more of it, it may be whole."""
+    """The text ends inside a value; more input may complete it."""
 
 
 _blank = re.compile(r"(?:[ \t\r\n\f\v]+|//[^\n]*(?:\n|\Z)|/\*.*?\*/)*", re.DOTALL)
@@ -131,9 +131,9 @@ _UNESCAPES = {
 
 
 def decode_ion(text: str, start: int = 0) -> tuple[Item | None, int]:
-    """Return the next struct of a text as the members of a map, and where it ends; None after the last.
+    """Return the members of the next struct and where it ends; None after the last.
 
-    Structs may stand one after another or in a list. `TextCut` says that the text ends too soon.
+    Structs may follow one another or be in a list. Raises `TextCut` if the text ends too early.
     """
     reader = _Reader(text, start)
     while True:
@@ -156,7 +156,7 @@ def decode_ion(text: str, start: int = 0) -> tuple[Item | None, int]:
 
 
 class _Reader:
-    """A text and how far it has been read."""
+    """A text and the current position in it."""
 
     __slots__ = ("at", "text")
 
@@ -170,7 +170,7 @@ class _Reader:
         self.at = found.end()
 
     def struct(self, depth: int) -> dict[str, Value]:
-        """Read a struct whose opening brace is next."""
+        """Read the struct whose opening brace is next."""
         if depth > _DEPTH_MAX:
             self.refuse(f"more than {_DEPTH_MAX} values are nested here")
         self.at += 1
@@ -193,7 +193,7 @@ class _Reader:
             self._separate("}")
 
     def value(self, depth: int) -> Value:
-        """Read a value and what DynamoDB makes of it."""
+        """Read a value as a DynamoDB value."""
         self.skip()
         text, at = self.text, self.at
         sign = text[at : at + 1]
@@ -316,7 +316,7 @@ class _Reader:
             self.at = found.end()
             self.skip()
         if self.text[self.at :] in ("", "'", "''"):
-            self.cut()  # another part may follow
+            self.cut()  # another segment may follow
         return "".join(parts)
 
     def _unescaped(self, text: str) -> str:
@@ -336,14 +336,14 @@ class _Reader:
         if content.isascii():
             return content
         try:
-            # Two escapes may be the halves of one character.
+            # Two escapes may be the surrogates of one character.
             return content.encode("utf-16", "surrogatepass").decode("utf-16")
         except UnicodeDecodeError:
             self.refuse("half a character is escaped without the other half")
 
     def _number(self) -> str:
         if _number_so_far.match(self.text, self.at):
-            self.cut()  # more of it may follow
+            self.cut()  # more digits may follow
         found = _number_token.match(self.text, self.at)
         if found is None or not _after_number.match(self.text, found.end()):
             self.refuse("this is no decimal")

@@ -19,36 +19,36 @@ from typing import Any
 
 import msgspec
 
-from tavola.engine.transfer.files import Sums
+from tavola.engine.transfer.files import FileChecksums
 from tavola.engine.transfer.lines import EXTENSIONS
 
 _FOLDER = "AWSDynamoDB"
 _FULL_VERSION = "2020-06-30"
 _INCREMENTAL_VERSION = "2023-08-01"
-_NAME_BYTES = 16  # 26 letters in base 32
+_NAME_BYTES = 16  # 26 characters in base 32
 _BESIDE_DATA = re.compile(
     rf"(?:.*/)?{_FOLDER}/[^/]+/(?:_started|manifest-(?:files|summary)\.(?:json|md5|checksum))", re.DOTALL
 )
 
 
 def transfer_id(at_s: float, chance: bytes) -> str:
-    """Return the id of an export, import or bulk load: its time in milliseconds, and four bytes of chance."""
+    """Return the id of a transfer: its time in milliseconds, and four random bytes."""
     return f"{round(at_s * 1000):014d}-{chance[:4].hex()}"
 
 
 def top_key(prefix: str | None) -> str:
-    """Return the key under which exports to a prefix lie."""
+    """Return the key prefix of all exports to a prefix."""
     cleaned = (prefix or "").rstrip("/")
     return f"{cleaned}/{_FOLDER}" if cleaned else _FOLDER
 
 
 def folder_key(prefix: str | None, id_: str) -> str:
-    """Return the key of one export's own folder."""
+    """Return the key of one export's folder."""
     return f"{top_key(prefix)}/{id_}"
 
 
 def data_key(prefix: str | None, id_: str, number: int, format_: str, *, incremental: bool) -> str:
-    """Return the key of a data file; the same number has the same name, however often it is written."""
+    """Return the key of a data file; the same number always has the same name."""
     name = b32encode(blake2b(f"{id_}/{number}".encode(), digest_size=_NAME_BYTES).digest())
     file = f"{name.decode().rstrip('=').lower()}.{EXTENSIONS[format_]}.gz"
     folder = top_key(prefix) if incremental else folder_key(prefix, id_)
@@ -56,17 +56,17 @@ def data_key(prefix: str | None, id_: str, number: int, format_: str, *, increme
 
 
 def started_key(prefix: str | None, id_: str) -> str:
-    """Return the key of the empty file that shows the bucket can be written to."""
+    """Return the key of the empty file that proves the bucket is writable."""
     return f"{folder_key(prefix, id_)}/_started"
 
 
 def files_key(prefix: str | None, id_: str) -> str:
-    """Return the key of the manifest of the data files."""
+    """Return the key of the manifest of data files."""
     return f"{folder_key(prefix, id_)}/manifest-files.json"
 
 
 def summary_key(prefix: str | None, id_: str) -> str:
-    """Return the key of the manifest of the whole export."""
+    """Return the key of the summary manifest."""
     return f"{folder_key(prefix, id_)}/manifest-summary.json"
 
 
@@ -76,11 +76,11 @@ def md5_key(manifest: str) -> str:
 
 
 def is_beside_data(key: str) -> bool:
-    """Tell whether an object is what an export, of AWS too, lays beside its data: a manifest, or its like."""
+    """Return whether an object is a manifest or similar file that an export (also AWS's) writes beside its data."""
     return _BESIDE_DATA.fullmatch(key) is not None
 
 
-def file_entry(key: str, items: int, sums: Sums) -> bytes:
+def file_entry(key: str, items: int, sums: FileChecksums) -> bytes:
     """Return the line of a data file in the manifest of files."""
     return (
         msgspec.json.encode(
@@ -91,7 +91,7 @@ def file_entry(key: str, items: int, sums: Sums) -> bytes:
 
 
 def summary(described: dict[str, Any], files: str) -> bytes:
-    """Return the manifest of an export from its description."""
+    """Return the summary manifest of an export from its description."""
     incremental = described.get("IncrementalExportSpecification")
     members: dict[str, Any] = {
         "version": _INCREMENTAL_VERSION if incremental else _FULL_VERSION,
@@ -123,6 +123,6 @@ def summary(described: dict[str, Any], files: str) -> bytes:
 
 
 def instant(at_s: float) -> str:
-    """Return a time as the manifests write it: ISO 8601 in UTC, to the millisecond."""
+    """Return a time as manifests write it: ISO 8601 in UTC, in milliseconds."""
     moment = datetime.fromtimestamp(round(at_s, 3), UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -27,8 +27,8 @@ _decode = msgspec.json.Decoder().decode
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """What one line asks to be written: an item, and under which condition."""
+class TransferRow:
+    """One row to write: an item, and its condition if any."""
 
     item: dict[str, Any]
     condition: str | None = None
@@ -37,22 +37,22 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """A row, or why it is none, and the bytes of the text that it takes."""
+class RowSpan:
+    """A row, or the reason it is invalid, and its size in the text."""
 
-    row: Row | RowRefused
-    end: int  # past it in the text
+    row: TransferRow | RowRefused
+    end: int  # position after it
 
 
 def full_line(format_: LineFormat, data: bytes) -> bytes:
-    """Return the line of an item, given as the bytes it is stored in."""
+    """Return the line of an item, given as stored bytes."""
     if format_ == "DYNAMODB_JSON":
         return b'{"Item":' + data + b"}\n"
     return encode_ion({"Item": decode_item(data)}).encode() + b"\n"
 
 
 def changed_line(format_: LineFormat, at_us: int, keys: Item, new: bytes | None, old: bytes | None) -> bytes:
-    """Return the line of a changed item: its image after the period, None if it is gone, and before."""
+    """Return the line of a changed item: its image after the period (None: deleted), and before."""
     metadata: Item = {"WriteTimestampMicros": {"N": str(at_us)}}
     if format_ == "DYNAMODB_JSON":
         members: dict[str, Any] = {"Metadata": metadata, "Keys": keys}
@@ -71,10 +71,10 @@ def changed_line(format_: LineFormat, at_us: int, keys: Item, new: bytes | None,
     )
 
 
-def read_json(data: bytes, start: int, *, last: bool) -> Span | None:
-    """Return the row of the line that begins at a place; None where the line is not whole yet.
+def read_json(data: bytes, start: int, *, last: bool) -> RowSpan | None:
+    """Return the row of the line at `start`; None if the line is incomplete.
 
-    `last` says that no more will come. Blank lines belong to the row after them.
+    `last` means that no more input follows. Blank lines belong to the row after them.
     """
     while True:
         end = data.find(b"\n", start)
@@ -84,14 +84,14 @@ def read_json(data: bytes, start: int, *, last: bool) -> Span | None:
             end = len(data) - 1
         line = data[start : end + 1].strip()
         if line:
-            return Span(_row_of_json(line), end + 1)
+            return RowSpan(_row_of_json(line), end + 1)
         if end + 1 >= len(data):
             return None
         start = end + 1
 
 
-def _row_of_json(line: bytes) -> Row | RowRefused:
-    """Return the row of a line; one that is not JSON spoils no other, since a row begins at each newline."""
+def _row_of_json(line: bytes) -> TransferRow | RowRefused:
+    """Return the row of a line; invalid JSON affects no other row, since each begins at a newline."""
     try:
         if not line.isascii():
             line.decode()
@@ -103,19 +103,19 @@ def _row_of_json(line: bytes) -> Row | RowRefused:
     return _row_of(record)
 
 
-def _row_of(record: dict[str, Any]) -> Row | RowRefused:
+def _row_of(record: dict[str, Any]) -> TransferRow | RowRefused:
     item = record.get("Item")
     if type(item) is not dict:
         return RowRefused("The line has no Item, or one that is no map of attributes")
     if len(record) == 1:
-        return Row(item)
+        return TransferRow(item)
     for name in _TEXTS:
         if type(record.get(name, "")) is not str:
             return RowRefused(f"{name} is not a string")
     for name in _MAPS:
         if type(record.get(name, {})) is not dict:
             return RowRefused(f"{name} is not a map")
-    return Row(
+    return TransferRow(
         item,
         record.get("ConditionExpression"),
         record.get("ExpressionAttributeNames"),
@@ -123,11 +123,11 @@ def _row_of(record: dict[str, Any]) -> Row | RowRefused:
     )
 
 
-def read_ion(data: bytes, start: int, *, last: bool) -> Span | None:
-    """Return the row of the struct that begins at a place; None where it is not whole yet."""
+def read_ion(data: bytes, start: int, *, last: bool) -> RowSpan | None:
+    """Return the row of the struct at `start`; None if it is incomplete."""
     if start == 0 and data.startswith(_BINARY_ION):
         raise TextMalformed("The file is binary Ion; write it as text")
-    # Most structs are one line; only where one is not, all there is has to be looked at.
+    # Most structs are one line; only if one is not, all input is searched.
     end = data.find(b"\n", start) + 1
     if end:
         found = _try_ion(data, start, end, last=False)
@@ -136,12 +136,12 @@ def read_ion(data: bytes, start: int, *, last: bool) -> Span | None:
     return _try_ion(data, start, len(data), last=last)
 
 
-def _try_ion(data: bytes, start: int, end: int, *, last: bool) -> Span | None:
+def _try_ion(data: bytes, start: int, end: int, *, last: bool) -> RowSpan | None:
     try:
         text = data[start:end].decode()
     except UnicodeDecodeError as error:
         if not last and error.end >= end - start - 3:
-            return None  # a character is cut in two
+            return None  # a multi-byte character is incomplete
         raise TextMalformed("The file is not UTF-8") from error
     try:
         members, read = decode_ion(text if not last else text + "\n")
@@ -152,11 +152,11 @@ def _try_ion(data: bytes, start: int, end: int, *, last: bool) -> Span | None:
     if members is None:
         return None
     place = start + (read if text.isascii() else len(text[:read].encode()))
-    return Span(_row_of_ion(members), place)
+    return RowSpan(_row_of_ion(members), place)
 
 
-def _row_of_ion(members: Item) -> Row | RowRefused:
-    """Return the row of a struct: its members are values already, and an item is a map of them."""
+def _row_of_ion(members: Item) -> TransferRow | RowRefused:
+    """Return the row of a struct, whose members are already values."""
     record: dict[str, Any] = {}
     for name, value in members.items():
         if name == "Item" or name == "ExpressionAttributeValues":  # noqa: PLR1714 - reads as the members do

@@ -13,36 +13,36 @@ from typing import Any
 import msgspec
 
 from tavola.engine.storage import Store
-from tavola.engine.transfer.buckets import Buckets, Stored
+from tavola.engine.transfer.buckets import Buckets, StoredObject
 from tavola.engine.transfer.csv_rows import Columns, check_names, read_csv, read_header, skip_mark
 from tavola.engine.transfer.errors import RowRefused, TextMalformed
 from tavola.engine.transfer.layout import is_beside_data
-from tavola.engine.transfer.lines import Row, read_ion, read_json
-from tavola.engine.transfer.sources import ReadRow, Source
+from tavola.engine.transfer.lines import TransferRow, read_ion, read_json
+from tavola.engine.transfer.sources import ObjectReader, ReadRow
 
 _OBJECT = "load-object"
 _SLICE_ROWS = 256
 _SLICE_BYTES = 256 * 1024
 
 
-class Reached(msgspec.Struct, frozen=True):
-    """How far a load has come: the object at work, the place in its text, and what was counted."""
+class LoadProgress(msgspec.Struct, frozen=True):
+    """The progress of a load: current object, position in its text, and counts."""
 
     objects: int = 0
     object: int = 0
-    at: int = 0  # in the object's text
+    at: int = 0  # position in the object's text
     index: int = 0  # of the next row in the object
-    names: list[str] | None = None  # of the columns, from the object's own header
-    bytes: int = 0  # of text, in all objects before this one
-    taken: int = 0  # of the objects themselves, before this one
+    names: list[str] | None = None  # column names from the object's header
+    bytes: int = 0  # text of all previous objects
+    taken: int = 0  # file size of all previous objects
     processed: int = 0
     written: int = 0
     failed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
-    """How objects are read."""
+class LoadFormat:
+    """How objects are parsed."""
 
     format: str
     compression: str
@@ -52,61 +52,61 @@ class Format:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class FailedRow:
     """A row that was not written, and why."""
 
     key: str
     index: int
     message: str
-    row: Row | None = None
+    row: TransferRow | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
-    """What one slice came to."""
+class LoadSlice:
+    """The result of one slice."""
 
-    reached: Reached
-    failed: list[Failed]
-    bytes: int  # of text read so far, in all objects
-    taken: int  # of the objects themselves
+    reached: LoadProgress
+    failed: list[FailedRow]
+    bytes: int  # text read so far, in all objects
+    taken: int  # file bytes read so far
     done: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The objects of one load, and how they are read."""
+    """The objects of one load and their format."""
 
     id: str
     bucket: str
-    format: Format
+    format: LoadFormat
     store: Store
     buckets: Buckets
 
-    def objects(self, prefix: str) -> list[Stored]:
-        """Return the objects to be read; manifests of an export under the prefix are none of them."""
+    def objects(self, prefix: str) -> list[StoredObject]:
+        """Return the objects to read, without the manifests of an export."""
         return [each for each in self.buckets.objects(self.bucket, prefix) if not is_beside_data(each.key)]
 
-    def begin(self, found: list[Stored]) -> Reached:
-        """Note the objects to be read; what appears under the prefix later is not of this load."""
+    def begin(self, found: list[StoredObject]) -> LoadProgress:
+        """Store the list of objects to read; objects that appear later are not part of this load."""
         for place, each in enumerate(found):
             data = msgspec.json.encode((each.key, each.bytes))
             self.store.put_record(_OBJECT, f"{self.id}/{place:06d}", data)
-        return Reached(objects=len(found))
+        return LoadProgress(objects=len(found))
 
-    def step(self, reached: Reached, write: Callable[[Row], bool]) -> Slice:
-        """Read the next rows and hand them on; `write` refuses one by `RowRefused`, tells if it was written."""
+    def step(self, reached: LoadProgress, write: Callable[[TransferRow], bool]) -> LoadSlice:
+        """Read the next rows and pass them to `write`, which raises `RowRefused` or returns whether it wrote."""
         if reached.object >= reached.objects:
-            self.buckets.let_go(self.id)
-            return Slice(reached, [], reached.bytes, reached.taken, done=True)
+            self.buckets.release(self.id)
+            return LoadSlice(reached, [], reached.bytes, reached.taken, done=True)
         key, size = self._object(reached.object)
-        failed: list[Failed] = []
+        failed: list[FailedRow] = []
         processed, written = reached.processed, reached.written
-        source: Source | None = None
+        source: ObjectReader | None = None
         at, index, names, ended = reached.at, reached.index, reached.names, False
         try:
             source = self.buckets.source(self.id, self.bucket, key, self.format.compression, at)
-            if not source.pass_to(at):
-                return Slice(
+            if not source.skip_to(at):
+                return LoadSlice(
                     reached, [], reached.bytes + source.position, reached.taken + source.taken, done=False
                 )
             if self.format.format == "CSV" and at == 0:
@@ -125,7 +125,7 @@ class Load:
                     written += write(row)
                 except RowRefused as refused:
                     shown = None if isinstance(row, RowRefused) else row
-                    failed.append(Failed(key, index, str(refused), shown))
+                    failed.append(FailedRow(key, index, str(refused), shown))
                 index += 1
                 if source.position >= upto:
                     break
@@ -133,14 +133,14 @@ class Load:
         except (TextMalformed, FileNotFoundError) as error:
             processed += 1
             told = str(error) if isinstance(error, TextMalformed) else "The object is no longer there"
-            failed.append(Failed(key, index, f"{told}; the rest of the object was not read"))
+            failed.append(FailedRow(key, index, f"{told}; the rest of the object was not read"))
             at = at if source is None else source.position
             ended = True
         taken = size if source is None or ended else source.taken
         if ended:
-            self.buckets.let_go(self.id)
+            self.buckets.release(self.id)
             self.store.delete_record(_OBJECT, f"{self.id}/{reached.object:06d}")
-            reached = Reached(
+            reached = LoadProgress(
                 objects=reached.objects,
                 object=reached.object + 1,
                 bytes=reached.bytes + at,
@@ -149,7 +149,7 @@ class Load:
                 written=written,
                 failed=reached.failed + len(failed),
             )
-            return Slice(reached, failed, reached.bytes, reached.taken, done=False)
+            return LoadSlice(reached, failed, reached.bytes, reached.taken, done=False)
         bytes_, before = reached.bytes, reached.taken
         reached = msgspec.structs.replace(
             reached,
@@ -160,7 +160,7 @@ class Load:
             written=written,
             failed=reached.failed + len(failed),
         )
-        return Slice(reached, failed, bytes_ + at, before + taken, done=False)
+        return LoadSlice(reached, failed, bytes_ + at, before + taken, done=False)
 
     def _object(self, place: int) -> tuple[str, int]:
         data = self.store.get_record(_OBJECT, f"{self.id}/{place:06d}")
@@ -168,7 +168,7 @@ class Load:
         found: tuple[str, int] = msgspec.json.decode(data, type=tuple[str, int])
         return found
 
-    def _header(self, source: Source) -> list[str] | None:
+    def _header(self, source: ObjectReader) -> list[str] | None:
         delimiter = self.format.delimiter
         if self.format.headers is not None:
             check_names(self.format.headers)
@@ -190,9 +190,9 @@ class Load:
         return read
 
 
-def forget(store: Store, buckets: Buckets | None, id_: str, reached: Reached) -> None:
-    """Let go of what was noted of objects that are not read any more, and of the one that is open."""
+def release_objects(store: Store, buckets: Buckets | None, id_: str, reached: LoadProgress) -> None:
+    """Delete the stored list of objects, and close the open one."""
     if buckets is not None:
-        buckets.let_go(id_)
+        buckets.release(id_)
     for place in range(reached.object, reached.objects):
         store.delete_record(_OBJECT, f"{id_}/{place:06d}")

@@ -1,7 +1,7 @@
-"""Records: what is kept of each export, import and bulk load, from its start to ninety days after.
+"""Records of exports, imports and bulk loads, kept until ninety days after their start.
 
-A record holds the description as AWS answers it, so that describing is reading; it is kept in the transaction
-of each slice, so the counts that are shown are those of what is done.
+A record holds the description in AWS's format, so describing it means reading it. It is saved in the transaction of
+each slice, so its counts always match the work done.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ class Transfer(msgspec.Struct, frozen=True):
     table_uuid: str
     started_at_s: float
     token: str
-    digest: str  # of the request, to tell the same from another under the same token
+    digest: str  # of the request, to detect a token reused for another one
     description: dict[str, Any]
-    job: str = ""  # that works on it; one that is gone leaves it failed
+    job: str = ""  # the job working on it; a record whose job is gone has failed
     cancelled: bool = False
 
     @property
     def scope(self) -> Scope:
-        """Return whose it is."""
+        """Return its account and region."""
         return Scope(self.account, self.region)
 
     def with_description(self, **members: Any) -> Transfer:
-        """Return the record with members of its description changed."""
+        """Return the record with changed members of its description."""
         return msgspec.structs.replace(self, description={**self.description, **members})
 
 
 class Records:
-    """The records of one kind."""
+    """All records of one kind."""
 
     __slots__ = ("_kind", "_store")
 
@@ -53,7 +53,7 @@ class Records:
         self._kind = kind
 
     def keep(self, transfer: Transfer) -> None:
-        """Keep a record as it is now."""
+        """Save a record."""
         due_s = transfer.started_at_s + TRANSFER_RECORD_LIFE_S
         self._store.put_record(
             self._kind, _name(transfer.scope, transfer.id), msgspec.json.encode(transfer), due_s
@@ -64,8 +64,8 @@ class Records:
         data = self._store.get_record(self._kind, _name(scope, id_))
         return None if data is None else msgspec.json.decode(data, type=Transfer)
 
-    def given(self, scope: Scope, token: str, now_s: float) -> Transfer | None:
-        """Return what a client's token has started in the last hours."""
+    def find_by_token(self, scope: Scope, token: str, now_s: float) -> Transfer | None:
+        """Return the transfer that a client token started in the last hours."""
         since_s = now_s - TRANSFER_TOKEN_LIFE_S
         for found in self.newest(scope):
             if found.token == token and found.started_at_s > since_s:
@@ -75,7 +75,7 @@ class Records:
     def newest(
         self, scope: Scope, before: str | None = None, wanted: Callable[[Transfer], bool] | None = None
     ) -> Iterator[Transfer]:
-        """Give the records of an owner, the newest first, from past an id on."""
+        """Yield the records of an account and region, newest first, starting after an id."""
         prefix = _name(scope, "")
         mine = [(name, data) for name, data in self._store.records(self._kind) if name.startswith(prefix)]
         for name, data in reversed(mine):
@@ -85,7 +85,7 @@ class Records:
                     yield found
 
     def sweep(self, now_s: float) -> None:
-        """Let go of what is past its time."""
+        """Delete expired records."""
         self._store.delete_due(self._kind, now_s)
 
 

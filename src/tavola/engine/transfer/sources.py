@@ -1,4 +1,4 @@
-"""Sources: one object of a bucket, read row by row from a place on."""
+"""One object of a bucket, read row by row from a position."""
 
 from __future__ import annotations
 
@@ -6,47 +6,47 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from tavola.engine.transfer.compression import Packed
+from tavola.engine.transfer.compression import CompressedFile
 from tavola.engine.transfer.errors import RowRefused, TextMalformed
-from tavola.engine.transfer.lines import Row, Span
+from tavola.engine.transfer.lines import RowSpan, TransferRow
 from tavola.limits import REQUEST_BYTES_MAX
 
 _CHUNK_BYTES = 128 * 1024
-_PASSED_BYTES_MAX = 8 * 1024 * 1024  # of a compressed file, read and dropped in one slice
+_PASSED_BYTES_MAX = 8 * 1024 * 1024  # bytes of a compressed file skipped in one slice
 
 
 class ReadRow(Protocol):
-    """A format: the row that begins at a place of the text, None where there is not enough of it."""
+    """A row parser: returns the row at a position, None if more input is needed."""
 
-    def __call__(self, data: bytes, start: int, *, last: bool) -> Span | None:
+    def __call__(self, data: bytes, start: int, *, last: bool) -> RowSpan | None:
         """Return the row and where it ends."""
         ...
 
 
-class Source:
-    """What is in memory of an object's text, and where in it the next row begins."""
+class ObjectReader:
+    """The buffered part of an object's text, and the position of the next row."""
 
     __slots__ = ("_at", "_data", "_ended", "_file", "_from")
 
     def __init__(self, path: Path, compression: str) -> None:
-        self._file = Packed(path, compression)
+        self._file = CompressedFile(path, compression)
         self._data = b""
-        self._from = 0  # where in the text the data begins
-        self._at = 0  # how much of the data has been read
+        self._from = 0  # position of the buffer in the text
+        self._at = 0  # bytes of the buffer already read
         self._ended = False
 
     @property
     def position(self) -> int:
-        """Return how many bytes of the text have been read."""
+        """Return how many bytes of the text were read."""
         return self._from + self._at
 
     @property
     def taken(self) -> int:
-        """Return how many bytes of the object itself have been read."""
+        """Return how many bytes of the file were read."""
         return self._file.taken
 
-    def pass_to(self, place: int) -> bool:
-        """Go on to a place without looking, as far as one slice allows; tell whether it is reached."""
+    def skip_to(self, place: int) -> bool:
+        """Skip to a position, as far as one slice allows; return whether it is reached."""
         budget = _PASSED_BYTES_MAX
         while self.position < place and budget > 0:
             step = min(place - self.position, len(self._data) - self._at)
@@ -56,7 +56,7 @@ class Source:
                 raise TextMalformed("The object has become shorter since it was begun")
         return self.position == place
 
-    def row(self, read: ReadRow) -> Row | RowRefused | None:
+    def row(self, read: ReadRow) -> TransferRow | RowRefused | None:
         """Return the next row; None after the last."""
         while True:
             span = read(self._data, self._at, last=self._ended)
@@ -69,7 +69,7 @@ class Source:
             self._fill()
 
     def head(self, parse: Callable[..., tuple[tuple[str, ...], int] | None]) -> tuple[str, ...] | None:
-        """Return what the text begins with, as a function reads it; None where it is empty."""
+        """Return the beginning of the text as `parse` reads it; None if it is empty."""
         assert self.position == 0, "the head comes first"
         while True:
             found = parse(self._data, last=self._ended)
@@ -81,11 +81,11 @@ class Source:
             self._fill()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
     def _fill(self) -> bool:
-        """Take in more of the text; tell whether there was any."""
+        """Read more of the text; return whether there was any."""
         if len(self._data) - self._at > REQUEST_BYTES_MAX:
             raise TextMalformed(f"A row has more than {REQUEST_BYTES_MAX} bytes")
         chunk = self._file.read(_CHUNK_BYTES)
