@@ -109,7 +109,9 @@ def list_transfers(
     page: list[Transfer] = []
     for transfer in Records(call.services.store, kind).newest(call.scope, before, wanted):
         if len(page) == most:
-            return page, _encode_token(call.services.token_signer.sign(purpose, call.scope, {"before": page[-1].id}))
+            return page, _encode_token(
+                call.services.token_signer.sign(purpose, call.scope, {"before": page[-1].id})
+            )
         page.append(transfer)
     return page, None
 
