@@ -13,9 +13,10 @@ import pytest
 import uvloop
 
 import tavola
-from tavola.backends import PastUnavailable
-from tavola.connections import AsyncConnection, ConnectionClosed, ConnectionRefused, connect_async
+from tavola.backends.errors import PastUnavailable
+from tavola.connections import ConnectionRefused, connect_async
 from tavola.engine import Engine
+from tavola.handles import AsyncConnection, ConnectionClosed
 from tavola.protocol.faults import InvalidRestoreTimeFault, ResourceNotFoundFault, ValidationFault
 from tavola.server import running
 from tests.test_connections import TABLE

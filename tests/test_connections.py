@@ -13,10 +13,13 @@ from typing import Any
 import pytest
 
 import tavola
-from tavola.backends import EmbeddedBackend, EndpointUnreachable, ExtraMissing, RecordingBackend
+from tavola.backends.embedded import EmbeddedBackend
+from tavola.backends.errors import EndpointUnreachable, ExtraMissing
+from tavola.backends.recording import RecordingBackend
 from tavola.clock import ManualClock
-from tavola.connections import FORMS, ConnectionClosed, ConnectionRefused, Credentials, connect, connect_async
+from tavola.connections import FORMS, ConnectionRefused, Credentials, connect, connect_async
 from tavola.engine import Engine, StoreError, StoreInUse
+from tavola.handles import ConnectionClosed
 from tavola.protocol.faults import ResourceNotFoundFault
 from tavola.server import running
 from tests.backends.endpoints import deserted

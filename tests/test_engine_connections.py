@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import tavola
-from tavola.backends import AsyncEmbeddedBackend
+from tavola.backends.embedded import AsyncEmbeddedBackend
 from tavola.clock import SYSTEM_CLOCK, ManualClock
 from tavola.connections import ConnectionRefused, connect, connect_async
 from tavola.engine import Engine, StoreError

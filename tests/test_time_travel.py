@@ -14,9 +14,10 @@ from urllib.parse import urlsplit
 import pytest
 
 import tavola
-from tavola.backends import PastUnavailable, RecordingBackend
-from tavola.connections import Connection, ConnectionClosed
+from tavola.backends.errors import PastUnavailable
+from tavola.backends.recording import RecordingBackend
 from tavola.engine import Engine
+from tavola.handles import Connection, ConnectionClosed
 from tavola.protocol.faults import InvalidRestoreTimeFault, ValidationFault
 from tavola.server import running
 

@@ -1,32 +1,36 @@
-"""Connections: one sentence from a target to something that answers DynamoDB's operations.
+"""`connect` and `connect_async`: from a target such as "memory:" or "aws:eu-west-1" to a connection.
 
-The library's one wiring. `connect` gives a handle over a backend, which is how Tavola's own client asks;
-`mock` puts an engine under boto3, which is how existing code asks.
+This module chooses and configures the backend. Each backend is imported only for a target that needs it: a program that
+talks to AWS loads neither the engine nor SQLite.
 """
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from urllib.parse import urlsplit
 
-from tavola.backends import AsyncEmbeddedBackend, Credentials, EmbeddedBackend
-from tavola.client import Context, RetryPolicy
+from tavola.backends.credentials import Credentials
+from tavola.backends.errors import extra_missing
 from tavola.clock import SYSTEM_CLOCK, Clock
-from tavola.engine import Buckets, Engine
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.errors import ErrorKind, TavolaError
-from tavola.handles import AsyncConnection, Connection, ConnectionClosed
-from tavola.mocks import Decorated, Mock, Mocked, extra_missing
-from tavola.model import Table
 from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.arns import Scope
 from tavola.protocol.message_style import MessageStyle
+
+if (
+    TYPE_CHECKING
+):  # loaded when something is connected to: the client for all, the engine for `memory:` and `file:` alone
+    from tavola.client.context import Context
+    from tavola.client.retries import RetryPolicy
+    from tavola.engine import Buckets, Engine
+    from tavola.handles import AsyncConnection, Connection
+    from tavola.model import Table
 
 FORMS = '"memory:", "file:PATH", "http://HOST:PORT", "https://HOST" or "aws:REGION"'
 
@@ -74,9 +78,9 @@ class Settings(EngineSettings, ClientSettings, total=False):
     timeout_s: float
 
 
-_ENGINE = frozenset(EngineSettings.__annotations__)
+ENGINE_SETTINGS = frozenset(EngineSettings.__annotations__)
 _CLIENT = frozenset(ClientSettings.__annotations__)
-_ENDPOINT = frozenset(Settings.__annotations__) - _ENGINE - _CLIENT
+_ENDPOINT = frozenset(Settings.__annotations__) - ENGINE_SETTINGS - _CLIENT
 
 
 class ConnectionRefused(TavolaError):
@@ -106,14 +110,18 @@ def connect(
     `profile`, `credentials` and `timeout_s`; an engine in this process also `sync`, `cache_mb`, `table_delay_ms`, `ttl_interval_s`, `key`,
     `emulate`, `buckets` and `wording` (see `Engine.open`).
     """
-    context, settings = _client_context(target, region, settings)
-    found = _found(target, region, account, settings)
-    if isinstance(found, _Here):
-        backend = EmbeddedBackend(found.engine, found.scope, owned=found.owned)
-        return Connection(backend, _name_of(target), context)
-    from tavola.backends.http import HttpBackend  # noqa: PLC0415 - memory and files need no sockets
+    from tavola.handles import Connection  # noqa: PLC0415 - loads the client
 
-    return Connection(HttpBackend(found.configuration, **found.settings), _name_of(target), context)
+    context, settings = _client_context(target, region, settings)
+    resolved = _resolve_target(target, region, account, settings)
+    if isinstance(resolved, _Embedded):
+        from tavola.backends.embedded import EmbeddedBackend  # noqa: PLC0415 - loads the engine
+
+        backend = EmbeddedBackend(resolved.engine, resolved.scope, owned=resolved.owned)
+        return Connection(backend, _name_of(target), context)
+    from tavola.backends.http import HttpBackend  # noqa: PLC0415 - loads sockets
+
+    return Connection(HttpBackend(resolved.configuration, **resolved.settings), _name_of(target), context)
 
 
 def connect_async(
@@ -127,14 +135,19 @@ def connect_async(
 
     It is used on one loop, asyncio's own or uvloop. An engine in this process answers on the loop itself.
     """
-    context, settings = _client_context(target, region, settings)
-    found = _found(target, region, account, settings)
-    if isinstance(found, _Here):
-        backend = AsyncEmbeddedBackend(found.engine, found.scope, owned=found.owned)
-        return AsyncConnection(backend, _name_of(target), context)
-    from tavola.backends.async_http import AsyncHttpBackend  # noqa: PLC0415 - memory and files need no sockets
+    from tavola.handles import AsyncConnection  # noqa: PLC0415 - loads the client
 
-    return AsyncConnection(AsyncHttpBackend(found.configuration, **found.settings), _name_of(target), context)
+    context, settings = _client_context(target, region, settings)
+    resolved = _resolve_target(target, region, account, settings)
+    if isinstance(resolved, _Embedded):
+        from tavola.backends.embedded import AsyncEmbeddedBackend  # noqa: PLC0415 - loads the engine
+
+        backend = AsyncEmbeddedBackend(resolved.engine, resolved.scope, owned=resolved.owned)
+        return AsyncConnection(backend, _name_of(target), context)
+    from tavola.backends.async_http import AsyncHttpBackend  # noqa: PLC0415 - loads sockets
+
+    http = AsyncHttpBackend(resolved.configuration, **resolved.settings)
+    return AsyncConnection(http, _name_of(target), context)
 
 
 def _name_of(target: str | Engine) -> str:
@@ -143,8 +156,12 @@ def _name_of(target: str | Engine) -> str:
 
 def _client_context(target: str | Engine, region: str | None, settings: Settings) -> tuple[Context, Settings]:
     """Return what the client is told, and the settings that are left for the engine or the endpoint."""
+    from tavola.client.context import Context  # noqa: PLC0415 - as above
+    from tavola.client.retries import RetryPolicy  # noqa: PLC0415 - as above
+
     entropy = settings.get("entropy", SYSTEM_ENTROPY)
-    clock = target.clock if isinstance(target, Engine) else SYSTEM_CLOCK
+    engine = _engine_in(target)
+    clock = SYSTEM_CLOCK if engine is None else engine.clock
     named = target if isinstance(target, str) else ""
     context = Context(
         names=settings.get("table_names", {}),
@@ -162,7 +179,7 @@ def _client_context(target: str | Engine, region: str | None, settings: Settings
 
 
 @dataclass(frozen=True, slots=True)
-class _Here:
+class _Embedded:
     """A target in this process."""
 
     engine: Engine
@@ -171,65 +188,77 @@ class _Here:
 
 
 @dataclass(frozen=True, slots=True)
-class _There:
+class _Remote:
     """A target over HTTP; its configuration is one that the backends take, and loads what they need."""
 
     configuration: Any
     settings: dict[str, Any]
 
 
-def _found(
+def _resolve_target(
     target: str | Engine, region: str | None, account: str | None, settings: Settings
-) -> _Here | _There:
+) -> _Embedded | _Remote:
     """Return what a target names; refuse what is none, and what does not apply to it."""
-    _check_scope(region, account)
-    if isinstance(target, Engine):
+    check_scope(region, account)
+    engine = _engine_in(target)
+    if engine is not None:
         _check_open(settings)
-        return _Here(target, _scope_of(region, account), owned=False)
+        return _Embedded(engine, scope_of(region, account), owned=False)
     if not isinstance(target, str):
         raise ConnectionRefused(f"{target!r} is no target; give {FORMS}, or an engine that is open")
     scheme, colon, rest = target.partition(":")
     if colon and scheme == "memory" and not rest:
-        return _embedded(target, None, region, account, settings)
+        return _open_embedded(target, None, region, account, settings)
     if colon and scheme == "file":
-        return _embedded(target, _path_of(target, rest), region, account, settings)
+        return _open_embedded(target, _path_of(target, rest), region, account, settings)
     if scheme in {"http", "https"} and rest.startswith("//"):
-        return _remote(target, _url_of(target), region, account, settings)
+        return _configure_remote(target, _url_of(target), region, account, settings)
     if colon and scheme == "aws" and (not rest or _REGION.fullmatch(rest)):
         if region is not None:
             raise ConnectionRefused(f'region does not apply to {target}; name it there: "aws:{region}"')
         if account is not None:
             raise ConnectionRefused(f"account does not apply to {target}; the credentials decide it")
-        return _remote(target, None, rest or None, None, settings)
+        return _configure_remote(target, None, rest or None, None, settings)
     raise ConnectionRefused(f"{target!r} is no target; give {FORMS}")
 
 
-def _embedded(
+def _engine_in(target: object) -> Engine | None:
+    """Return the target if it is an engine, without loading the engine for targets that are text."""
+    if isinstance(target, str):
+        return None
+    from tavola.engine import Engine  # noqa: PLC0415 - loaded already if the target is one
+
+    return target if isinstance(target, Engine) else None
+
+
+def _open_embedded(
     target: str, path: Path | None, region: str | None, account: str | None, settings: Settings
-) -> _Here:
-    _check_settings(target, settings, _ENGINE)
-    engine = Engine.open(path, **_engine_settings(settings))
-    return _Here(engine, _scope_of(region, account), owned=True)
+) -> _Embedded:
+    check_settings(target, settings, ENGINE_SETTINGS)
+    from tavola.engine import Engine  # noqa: PLC0415 - only a target in this process loads it
+
+    engine = Engine.open(path, **engine_options(settings))
+    return _Embedded(engine, scope_of(region, account), owned=True)
 
 
-def _scope_of(region: str | None, account: str | None) -> Scope:
+def scope_of(region: str | None, account: str | None) -> Scope:
     return Scope(account or DEFAULT_SCOPE.account, region or DEFAULT_SCOPE.region)
 
 
 def _check_open(settings: Mapping[str, object]) -> None:
     """Refuse what can only be told where an engine is opened, and what is told to an endpoint."""
     for name in settings:
-        if name in _ENGINE:
+        if name in ENGINE_SETTINGS:
             raise ConnectionRefused(
                 f"{name} does not apply to an engine that is open already; give it to Engine.open"
             )
-    _check_settings("an engine of this process", settings, _CLIENT | {"clock", "entropy"})
+    check_settings("an engine of this process", settings, _CLIENT | {"clock", "entropy"})
 
 
-def _remote(
+def _configure_remote(
     target: str, endpoint: str | None, region: str | None, account: str | None, settings: Settings
-) -> _There:
-    _check_settings(target, settings, _ENDPOINT)
+) -> _Remote:
+    check_settings(target, settings, _ENDPOINT)
     rest: dict[str, Any] = {
         name: value for name, value in settings.items() if name not in {"profile", "credentials"}
     }
@@ -247,33 +276,33 @@ def _remote(
 
         if endpoint is None or not is_local(endpoint) or "profile" in settings:
             raise missing from error
-        return _There(
+        return _Remote(
             LocalConfiguration(endpoint, region=region, account=account, credentials=credentials), rest
         )
     profile = settings.get("profile")
     found = AwsConfiguration(
         region=region, endpoint=endpoint, account=account, profile=profile, credentials=credentials
     )
-    return _There(found, rest)
+    return _Remote(found, rest)
 
 
-def _engine_settings(settings: Settings | EngineSettings) -> Any:
+def engine_options(settings: Settings | EngineSettings) -> Any:
     """Return the settings for `Engine.open`, as keyword arguments that a type checker cannot follow."""
     return dict(settings)
 
 
-def _check_settings(target: str, settings: Mapping[str, object], apply: frozenset[str]) -> None:
+def check_settings(target: str, settings: Mapping[str, object], apply: frozenset[str]) -> None:
     for name in settings:
         if name not in apply:
             raise ConnectionRefused(
                 f"{name} does not apply to {target}; what does: region, account, {', '.join(sorted(apply))}"
-                if name in _ENGINE | _ENDPOINT
+                if name in ENGINE_SETTINGS | _ENDPOINT
                 else f"there is no setting {name}; there are: "
-                f"region, account, {', '.join(sorted(_ENGINE | _ENDPOINT | _CLIENT))}"
+                f"region, account, {', '.join(sorted(ENGINE_SETTINGS | _ENDPOINT | _CLIENT))}"
             )
 
 
-def _check_scope(region: str | None, account: str | None) -> None:
+def check_scope(region: str | None, account: str | None) -> None:
     if region is not None and not _REGION.fullmatch(region):
         raise ConnectionRefused(f"{region!r} is no region; give one such as eu-west-1")
     if account is not None and not _ACCOUNT.fullmatch(account):
@@ -305,66 +334,13 @@ def _url_of(target: str) -> str:
     return target.rstrip("/")
 
 
-@overload
-def mock(function: Decorated, /) -> Decorated: ...
-@overload
-def mock(
-    *,
-    engine: Engine | None = None,
-    path: str | os.PathLike[str] | None = None,
-    region: str | None = None,
-    account: str | None = None,
-    **settings: Unpack[EngineSettings],
-) -> Mock: ...
-def mock(
-    function: Any = None,
-    /,
-    *,
-    engine: Engine | None = None,
-    path: str | os.PathLike[str] | None = None,
-    region: str | None = None,
-    account: str | None = None,
-    **settings: Unpack[EngineSettings],
-) -> Any:
-    """Return a context manager and decorator that runs boto3 code against an engine in this process.
-
-    Every client and resource of DynamoDB and its streams is answered, whatever its endpoint and whether it
-    was made before or inside; other services are left alone. Without credentials and region, boto3 gets dummy
-    ones. Requests are told apart by region and by account, the latter read from the access key if
-    that is twelve digits or one of AWS's. `region` goes before what the environment or a profile configures,
-    and after what the code itself gives a client; `account` counts where the key names none.
-    `engine` is used and left open; `path` is a file; the other settings go to the engine that is opened.
-    """
-    _check_scope(region, account)
-    _check_settings("mock()", settings, _ENGINE)
-    scope = Scope(account or DEFAULT_SCOPE.account, region or DEFAULT_SCOPE.region)
-    if engine is not None:
-        if path is not None or settings:
-            told = ", ".join(sorted(settings)) or "path"
-            raise ConnectionRefused(
-                f"{told} does not apply to an engine that is open already; give one of them"
-            )
-        handle = functools.partial(Mocked, lambda: engine, scope, owned=False, renewable=False)
-    else:
-        opened = functools.partial(Engine.open, path, **_engine_settings(settings))
-        handle = functools.partial(Mocked, opened, scope, owned=True, renewable=path is None)
-    made = Mock(handle, scope, region)
-    return made if function is None else made(function)
-
-
 __all__ = [
     "FORMS",
-    "AsyncConnection",
     "ClientSettings",
-    "Connection",
-    "ConnectionClosed",
     "ConnectionRefused",
     "Credentials",
     "EngineSettings",
-    "Mock",
-    "Mocked",
     "Settings",
     "connect",
     "connect_async",
-    "mock",
 ]

@@ -10,24 +10,12 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, TypeVar
 
-from tavola.backends import PastUnavailable
-from tavola.client import (
-    AsyncBackend,
-    AsyncDb,
-    AsyncDriver,
-    AsyncRemembering,
-    Backend,
-    Context,
-    Db,
-    Driver,
-    ItemVersion,
-    Program,
-    Remembering,
-    async_item_versions,
-    item_versions,
-    run_program,
-    run_program_async,
-)
+from tavola.backends.errors import PastUnavailable
+from tavola.client.backend import AsyncBackend, AsyncRemembering, Backend, Remembering
+from tavola.client.context import Context
+from tavola.client.db import AsyncDb, Db
+from tavola.client.effects import AsyncDriver, Driver, Program, run_program, run_program_async
+from tavola.client.versions import ItemVersion, async_item_versions, item_versions
 from tavola.clock import pause
 from tavola.errors import TavolaError
 from tavola.protocol.instants import instant_of, instant_text

@@ -1,29 +1,33 @@
-"""Mocks: an engine in this process under boto3, for a block or a function, which is how existing code asks.
+"""`mock`: code that uses boto3 runs against an engine in this process, for a block or a function.
 
-`connections.mock` makes them; how botocore is led astray is in `backends.mocking`.
+`backends.mocking` redirects botocore's requests.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import os
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack, overload
 
-from tavola.backends import EmbeddedBackend, ExtraMissing, MockRefused
+from tavola.backends.embedded import EmbeddedBackend
+from tavola.backends.errors import MockRefused, extra_missing
+from tavola.connections import (
+    ENGINE_SETTINGS,
+    ConnectionRefused,
+    EngineSettings,
+    check_scope,
+    check_settings,
+    engine_options,
+    scope_of,
+)
 from tavola.engine import Engine
 from tavola.handles import Connection
 from tavola.protocol.arns import Scope
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-
-
-def extra_missing(error: ModuleNotFoundError, what: str) -> ExtraMissing:
-    """Return the sentence for a missing botocore; whatever else is missing is no extra of ours."""
-    if (error.name or "").partition(".")[0] != "botocore":
-        raise error
-    return ExtraMissing(what)
 
 
 class Mocked:
@@ -150,3 +154,50 @@ class Mock:
     def _again(self) -> Mock:
         """Return a mock like this one: calls that overlap each leave their own."""
         return Mock(self._made, self._scope, self._region)
+
+
+@overload
+def mock(function: Decorated, /) -> Decorated: ...
+@overload
+def mock(
+    *,
+    engine: Engine | None = None,
+    path: str | os.PathLike[str] | None = None,
+    region: str | None = None,
+    account: str | None = None,
+    **settings: Unpack[EngineSettings],
+) -> Mock: ...
+def mock(
+    function: Any = None,
+    /,
+    *,
+    engine: Engine | None = None,
+    path: str | os.PathLike[str] | None = None,
+    region: str | None = None,
+    account: str | None = None,
+    **settings: Unpack[EngineSettings],
+) -> Any:
+    """Return a context manager and decorator that runs boto3 code against an engine in this process.
+
+    Every client and resource of DynamoDB and its streams is answered, whatever its endpoint and whether it
+    was made before or inside; other services are left alone. Without credentials and region, boto3 gets dummy
+    ones. Requests are told apart by region and by account, the latter read from the access key if
+    that is twelve digits or one of AWS's. `region` goes before what the environment or a profile configures,
+    and after what the code itself gives a client; `account` counts where the key names none.
+    `engine` is used and left open; `path` is a file; the other settings go to the engine that is opened.
+    """
+    check_scope(region, account)
+    check_settings("mock()", settings, ENGINE_SETTINGS)
+    scope = scope_of(region, account)
+    if engine is not None:
+        if path is not None or settings:
+            told = ", ".join(sorted(settings)) or "path"
+            raise ConnectionRefused(
+                f"{told} does not apply to an engine that is open already; give one of them"
+            )
+        handle = functools.partial(Mocked, lambda: engine, scope, owned=False, renewable=False)
+    else:
+        opened = functools.partial(Engine.open, path, **engine_options(settings))
+        handle = functools.partial(Mocked, opened, scope, owned=True, renewable=path is None)
+    made = Mock(handle, scope, region)
+    return made if function is None else made(function)

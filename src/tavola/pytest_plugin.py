@@ -113,11 +113,9 @@ def tavola_connection(request: pytest.FixtureRequest) -> Iterator[tavola.Connect
 
 
 @pytest.fixture
-def tavola_mock(
-    tavola: tavola.Connection, pytestconfig: pytest.Config
-) -> Iterator[tavola.connections.Mocked]:
+def tavola_mock(tavola: tavola.Connection, pytestconfig: pytest.Config) -> Iterator[tavola.mocks.Mocked]:
     """The test's boto3 and botocore code, answered by the test's engine; see `tavola.mock`."""
-    from tavola.connections import mock
+    from tavola.mocks import mock
 
     with mock(engine=_engine_of(tavola), region=_region(pytestconfig)) as mocked:
         yield mocked
@@ -210,7 +208,7 @@ def _key_schema(owner: str, names: tuple[str, ...]) -> list[dict[str, str]]:
 
 
 def _engine_of(connection: tavola.Connection) -> tavola.Engine:
-    from tavola.backends import EmbeddedBackend
+    from tavola.backends.embedded import EmbeddedBackend
 
     assert isinstance(connection.backend, EmbeddedBackend)
     return connection.backend.engine

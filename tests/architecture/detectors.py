@@ -122,13 +122,16 @@ def lacks_a_docstring(module: Module) -> Iterator[Finding]:
         yield Finding(module.file, 1, "no docstring: say what this module owns")
 
 
+LAZY_IMPORTERS = {"tavola", "tavola.connections", "tavola.client.db"}
+
+
 def hides_a_cycle(module: Module) -> Iterator[Finding]:
     """Yield each import of Tavola's own names that is only for the type checker.
 
-    Such an import hides a cycle between packages. Two places load late on purpose and cannot hide one: the top-level
-    package, and the command line, which nothing imports and whose commands load a package when they run.
+    Such an import hides a cycle between packages. Some modules load others late on purpose, and type checkers need
+    names before that: those in `LAZY_IMPORTERS`, and the commands of the command line, which nothing imports.
     """
-    if module.name == "tavola" or module.name.startswith("tavola.cli."):
+    if module.name in LAZY_IMPORTERS or module.name.startswith("tavola.cli."):
         return
     for node in nodes(module):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):

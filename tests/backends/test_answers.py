@@ -8,8 +8,8 @@ import zlib
 import msgspec
 import pytest
 
-from tavola.backends import AnswerDamaged, AnswerUnreadable
 from tavola.backends.answers import read_answer
+from tavola.backends.errors import AnswerDamaged, AnswerUnreadable
 from tavola.engine import Engine
 from tavola.protocol.faults import (
     ConditionalCheckFailedFault,

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tavola.backends import AsyncEmbeddedBackend, AsyncRecordingBackend, EmbeddedBackend, embedded
-from tavola.client import AsyncGathering, AsyncRemembering, Gathering
+from tavola.backends import embedded
+from tavola.backends.embedded import AsyncEmbeddedBackend, EmbeddedBackend
+from tavola.backends.recording import AsyncRecordingBackend
+from tavola.client.backend import AsyncGathering, AsyncRemembering, Gathering
 from tavola.engine import Engine
 from tavola.protocol.faults import Fault, ResourceNotFoundFault
 from tests.backends.test_embedded import KEY, TABLE

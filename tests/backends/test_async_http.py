@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from tavola.backends import EndpointUnreachable
 from tavola.backends.async_http import AsyncHttpBackend
 from tavola.backends.configuration import LocalConfiguration, Way
+from tavola.backends.errors import EndpointUnreachable
 from tavola.backends.signatures import Key
-from tavola.client import AsyncGathering, AsyncRemembering
+from tavola.client.backend import AsyncGathering, AsyncRemembering
 from tavola.engine import Engine
 from tavola.protocol.operations import Service
 from tavola.server import running

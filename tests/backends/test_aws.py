@@ -11,14 +11,14 @@ import pytest
 from botocore.httpsession import URLLib3Session
 
 import tavola
-from tavola.backends import (
+from tavola.backends.aws import AwsBackend, AwsConfiguration
+from tavola.backends.errors import (
     AnswerUnreadable,
     CredentialsMissing,
     EndpointUnreachable,
     EndpointUntrusted,
     RegionMissing,
 )
-from tavola.backends.aws import AwsBackend, AwsConfiguration
 from tavola.clock import SYSTEM_CLOCK
 from tavola.engine import Engine
 from tavola.iam import DirectoryFile

@@ -11,9 +11,9 @@ from botocore.credentials import DeferredRefreshableCredentials, RefreshableCred
 from botocore.exceptions import ClientError
 
 import tavola
-from tavola.backends import CredentialsMissing, EndpointUnreachable, EndpointUntrusted, ExtraMissing
 from tavola.backends.aws import AwsConfiguration
 from tavola.backends.configuration import address_of, is_local
+from tavola.backends.errors import CredentialsMissing, EndpointUnreachable, EndpointUntrusted, ExtraMissing
 from tavola.backends.signatures import Key
 from tavola.engine import Engine
 from tavola.server import running

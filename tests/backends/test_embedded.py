@@ -7,8 +7,8 @@ from types import MappingProxyType
 
 import pytest
 
-from tavola.backends import EmbeddedBackend
-from tavola.client import Backend, RequestMalformed
+from tavola.backends.embedded import EmbeddedBackend
+from tavola.client.backend import Backend, RequestMalformed
 from tavola.engine import Engine
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import ResourceNotFoundFault, UnknownOperationFault

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tavola.backends import AnswerDamaged, AnswerUnreadable, EndpointUnreachable, EndpointUntrusted
 from tavola.backends.configuration import LocalConfiguration, Way, trust_of
+from tavola.backends.errors import AnswerDamaged, AnswerUnreadable, EndpointUnreachable, EndpointUntrusted
 from tavola.backends.http import HttpBackend
 from tavola.backends.remote import is_read
 from tavola.backends.sockets import SocketTransport

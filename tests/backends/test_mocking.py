@@ -23,7 +23,7 @@ from botocore.credentials import DeferredRefreshableCredentials
 from botocore.exceptions import EndpointConnectionError, HTTPClientError, NoCredentialsError, NoRegionError
 
 import tavola
-from tavola.backends import MockRefused
+from tavola.backends.errors import MockRefused
 from tavola.backends.mocking import current_stage
 from tavola.clock import ManualClock
 from tavola.connections import ConnectionRefused

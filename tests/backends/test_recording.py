@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tavola.backends import RecordingBackend
+from tavola.backends.recording import RecordingBackend
 from tavola.clock import ManualClock
 from tavola.errors import TavolaError
 from tavola.protocol.faults import ResourceNotFoundFault

@@ -13,8 +13,8 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from tavola.backends import CredentialsMissing
 from tavola.backends.configuration import address_of
+from tavola.backends.errors import CredentialsMissing
 from tavola.backends.signatures import Key, Signer
 from tavola.clock import ManualClock
 from tavola.protocol.instants import AS_OF_HEADER

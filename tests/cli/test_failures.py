@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tavola.backends import AnswerUnreadable, EndpointUntrusted, ExtraMissing, RegionMissing
+from tavola.backends.errors import AnswerUnreadable, EndpointUntrusted, ExtraMissing, RegionMissing
 from tavola.cli.exits import Exit
 from tavola.cli.failures import told
 from tavola.cli.targets import TargetRefused

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tavola import Connection, Engine, ManualClock, RetryPolicy, connect, connect_async
-from tavola.client import AsyncPage, AsyncTransaction, Page
+from tavola.client.db import AsyncPage, AsyncTransaction, Page
 from tavola.server import running
 from tests.client.desk import Desk
 

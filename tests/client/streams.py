@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tavola import Table
-from tavola.client import AnyChange, AsyncSubscription
+from tavola.client.stream_changes import AnyChange
+from tavola.client.subscriptions import AsyncSubscription
 from tests.client.conftest import Awaited
 from tests.client.desk import Desk, Ticket
 

@@ -22,7 +22,10 @@ from tavola import (
     attr,
     connect,
 )
-from tavola.client import BatchUnfinished, Context, Progress, Unanswered, encode_request
+from tavola.client.backend import Unanswered, encode_request
+from tavola.client.batches import BatchUnfinished
+from tavola.client.context import Context
+from tavola.client.progress import Progress
 from tavola.errors import TavolaError
 from tavola.protocol.faults import InternalServerFault, ProvisionedThroughputExceededFault
 from tests.client.desk import Desk, Event, Feedback, Session, Ticket

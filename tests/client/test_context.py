@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tavola import Attr, Connection, Entity, ModelError, PrimaryKey, Table, connect
-from tavola.client import Context
+from tavola.client.context import Context
 from tavola.client.cursors import seal, unseal
 
 

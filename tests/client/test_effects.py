@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tavola import RetryPolicy
-from tavola.client import Call, CallGroup, Program
-from tavola.client.effects import CONCURRENT_CALLS_MAX, AsyncDriver, Driver
+from tavola.client.effects import CONCURRENT_CALLS_MAX, AsyncDriver, Call, CallGroup, Driver, Program
 from tavola.errors import TavolaError
 from tavola.protocol.faults import ThrottlingFault
 

@@ -26,7 +26,7 @@ from tavola import (
     attr,
     sort,
 )
-from tavola.client import Units
+from tavola.client.consumption import Units
 from tavola.prices import BookUnknown
 from tests.client.desk import Event, Ticket, TicketFile
 

@@ -31,7 +31,7 @@ from tavola import (
     sort,
     upgrade,
 )
-from tavola.client import Sleep
+from tavola.client.effects import Sleep
 from tavola.model import ItemUnreadable
 
 State = Literal["new", "paid"]

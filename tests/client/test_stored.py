@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tavola import Attr, Connection, Entity, PrimaryKey, Table, TransactionCancelled, attr
-from tavola.client import as_stored, count_stored, get_stored, read_stored, scan_stored
+from tavola.client.stored import as_stored, count_stored, get_stored, read_stored, scan_stored
 
 
 class Shelf(Table):

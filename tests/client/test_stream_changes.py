@@ -21,14 +21,13 @@ from tavola import (
     connect,
     upgrade,
 )
-from tavola.client import (
+from tavola.client.routers import ChangeUnrouted, Router
+from tavola.client.stream_changes import (
     AnyChange,
-    ChangeUnrouted,
     EntityChange,
     ImageMissing,
     RawChange,
     RecordMalformed,
-    Router,
     changes_of,
 )
 from tests.client.conftest import START_S

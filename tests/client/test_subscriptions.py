@@ -20,20 +20,14 @@ from tavola import (
     Table,
     connect,
 )
-from tavola.client import (
-    NO_RETRIES,
-    AnyChange,
-    CheckpointRefused,
-    Context,
-    Driver,
-    EntityChange,
-    RawChange,
-    RecordsLost,
-    StreamMissing,
-    Subscription,
-    streams,
-)
-from tavola.client.subscriptions import ChangeFeed, SubscriptionOptions
+from tavola.client import streams
+from tavola.client.checkpoints import CheckpointRefused
+from tavola.client.context import Context
+from tavola.client.effects import Driver
+from tavola.client.retries import NO_RETRIES
+from tavola.client.stream_changes import AnyChange, EntityChange, RawChange
+from tavola.client.streams import StreamMissing
+from tavola.client.subscriptions import ChangeFeed, RecordsLost, Subscription, SubscriptionOptions
 from tavola.protocol.faults import ThrottlingFault
 from tests.client.conftest import START_S
 from tests.client.desk import Desk

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from tavola import Fault, RetryPolicy, TransactionCancelled, UpdateContended
-from tavola.client import Call, Context, Intents, Program, Sleep, commit
-from tavola.client.transactions import get_together
+from tavola.client.context import Context
+from tavola.client.effects import Call, Program, Sleep
+from tavola.client.intents import Intents
+from tavola.client.transactions import commit, get_together
 from tavola.protocol.faults import (
     CancellationReason,
     IdempotentParameterMismatchFault,

@@ -28,7 +28,10 @@ from tavola import (
     UpdateNeedsMore,
     connect,
 )
-from tavola.client import Backend, Call, Context, commit
+from tavola.client.backend import Backend
+from tavola.client.context import Context
+from tavola.client.effects import Call
+from tavola.client.transactions import commit
 from tavola.protocol.faults import IdempotentParameterMismatchFault, TransactionCanceledFault, ValidationFault
 from tests.client.desk import Desk, Event, Feedback, Session, Ticket
 from tests.client.office import Account, Fixed, Office, Order
@@ -365,7 +368,7 @@ def test_a_lost_answer_is_no_second_write() -> None:
             if operation == "TransactWriteItems":
                 self.tokens.append(request["ClientRequestToken"])
                 if len(self.tokens) == 1:
-                    from tavola.client import Unanswered
+                    from tavola.client.backend import Unanswered
 
                     raise Unanswered("the line went dead")
             return answer

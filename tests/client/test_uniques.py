@@ -25,7 +25,8 @@ from tavola import (
     UniqueTaken,
     connect,
 )
-from tavola.client import drafts, needs_transaction, uniques
+from tavola.client import drafts, uniques
+from tavola.client.uniques import needs_transaction
 from tavola.model import UNIQUE_ATTRIBUTE, shape_of
 from tests.client.club import Club, Member, Person, Roll, Town, disagreements
 from tests.client.desk import Ticket

@@ -17,8 +17,8 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.config import Config
 
-from tavola.connections import mock
 from tavola.engine import Engine
+from tavola.mocks import mock
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import Fault
 from tavola.server import running

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tavola.connections import mock
 from tavola.engine import Engine
+from tavola.mocks import mock
 from tests.conformance.asking import get, item, items_of, n, put, refused, s, table_request
 from tests.conformance.backends import Backend, new_client
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tavola.clock import ManualClock
-from tavola.connections import mock
 from tavola.engine import Engine
+from tavola.mocks import mock
 from tests.conformance.asking import OOM, definitions, index, item, put, refused, settle, table_request
 from tests.conformance.backends import ACCOUNT, REGION, Answer, new_client
 

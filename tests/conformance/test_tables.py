@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tavola.clock import ManualClock
-from tavola.connections import mock
 from tavola.engine import Engine
+from tavola.mocks import mock
 from tests.conformance.asking import definitions, get, index, item, put, refused, table_request
 from tests.conformance.backends import Backend, new_client
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tavola.clock import ManualClock
-from tavola.connections import mock
 from tavola.engine import Engine
+from tavola.mocks import mock
 from tests.conformance.asking import get, item, n, put, refused, s, table_request
 from tests.conformance.backends import new_client
 

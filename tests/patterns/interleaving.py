@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tavola.client import Db, RunBlocking, Sleep
+from tavola.client.db import Db
+from tavola.client.effects import RunBlocking, Sleep
 from tavola.patterns.recipe import PatternProgram
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tavola import Attr, Connection, Entity, Gsi, PrimaryKey, Query, Sort, Table, attr, connect, sort
-from tavola.client import Db
+from tavola.client.db import Db
 from tavola.patterns import Bonds, CycleFound, Edges, PatternProgram, RecipeRefused, WalkTooLong
 from tavola.patterns.recipe import call_client
 from tests.patterns.interleaving import interleavings

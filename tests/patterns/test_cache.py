@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel
 
 from tavola import Connection, ManualClock, PrimaryKey, Table, connect, connect_async
-from tavola.client import Db
+from tavola.client.db import Db
 from tavola.patterns import Cache, CacheEntry, CacheValueTooLarge, RecipeRefused
 from tavola.patterns.recipe import PatternProgram, call_client
 from tests.patterns.failing import Failing

@@ -23,7 +23,7 @@ from tavola import (
     connect,
     sort,
 )
-from tavola.client import Db
+from tavola.client.db import Db
 from tavola.patterns import (
     Counter,
     Counters,

@@ -23,7 +23,8 @@ from tavola import (
     connect,
     sort,
 )
-from tavola.client import Db, UpdateContended
+from tavola.client.db import Db
+from tavola.client.errors import UpdateContended
 from tavola.patterns import (
     MoveRefused,
     Node,

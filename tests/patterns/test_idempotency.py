@@ -29,7 +29,8 @@ from tavola import (
     connect,
     connect_async,
 )
-from tavola.client import Db, Unanswered
+from tavola.client.backend import Unanswered
+from tavola.client.db import Db
 from tavola.patterns import (
     Answer,
     AnswerTooLarge,

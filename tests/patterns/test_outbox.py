@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tavola import Attr, Connection, Entity, Gsi, ManualClock, PrimaryKey, Query, Sort, Table, connect, sort
-from tavola.client import TransactionCancelled, TransactionRefused
+from tavola.client.cancellations import TransactionCancelled
+from tavola.client.errors import TransactionRefused
 from tavola.patterns import (
     Message,
     Outbox,

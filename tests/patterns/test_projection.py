@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tavola import Connection, ManualClock, PrimaryKey, Table, connect
-from tavola.backends import EmbeddedBackend
-from tavola.client import AsyncSubscription
+from tavola.backends.embedded import EmbeddedBackend
+from tavola.client.subscriptions import AsyncSubscription
 from tavola.patterns import (
     Metric,
     ProjectionFailed,

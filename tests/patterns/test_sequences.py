@@ -23,7 +23,7 @@ from tavola import (
     connect,
     sort,
 )
-from tavola.client import Db
+from tavola.client.db import Db
 from tavola.patterns import PatternProgram, Recipe, RecipeRefused, Sequence, Sequences
 from tavola.patterns.recipe import call_client, recipe_method
 from tavola.protocol.faults import InternalServerFault

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tavola import Attr, Connection, Gsi, ManualClock, PrimaryKey, Query, Sort, Table, attr, connect, sort
-from tavola.client import Db
+from tavola.client.db import Db
 from tavola.patterns import RecipeRefused, Session, Sessions
 from tests.patterns.interleaving import interleavings
 

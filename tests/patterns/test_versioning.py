@@ -31,8 +31,9 @@ from tavola import (
     connect,
     sort,
 )
-from tavola.backends import EmbeddedBackend
-from tavola.client import BatchUnfinished, Db
+from tavola.backends.embedded import EmbeddedBackend
+from tavola.client.batches import BatchUnfinished
+from tavola.client.db import Db
 from tavola.engine import Engine, RequestContext
 from tavola.patterns import (
     AuditEntry,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tavola import Connection, ManualClock, connect
-from tavola.client import EntityChange, changes_of
+from tavola.client.stream_changes import EntityChange, changes_of
 from tavola.patterns import Projector, Sum, projection
 from tavola.patterns.projection import Renewal
 from tavola.patterns.recipe import PatternProgram, call_client

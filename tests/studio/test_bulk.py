@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tavola import connect
-from tavola.connections import AsyncConnection
+from tavola.handles import AsyncConnection
 from tavola.studio.api.items import BulkQuestion, BulkSlice, preview, run
 from tavola.studio.edits import bulk_edits
 from tavola.studio.edits.bulk_edits import BulkAction

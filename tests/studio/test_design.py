@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tavola.backends import EndpointUnreachable
+from tavola.backends.errors import EndpointUnreachable
 from tavola.cli.main import app
-from tavola.connections import AsyncConnection
 from tavola.design.lint import RULES, SourceFile
 from tavola.engine import Engine
+from tavola.handles import AsyncConnection
 from tavola.iac import PlanRefused
 from tavola.iac.formats import read_design_text
 from tavola.model.document import Design, read_document, write_document

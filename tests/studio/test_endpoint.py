@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 import pytest
 
-from tavola.backends import CredentialsMissing, EndpointUnreachable
+from tavola.backends.errors import CredentialsMissing, EndpointUnreachable
 from tavola.protocol.faults import AccessDeniedFault, ConditionalCheckFailedFault, ResourceNotFoundFault
 from tavola.studio.api import BY_NAME, ENDPOINTS
 from tavola.studio.endpoint import Endpoint, encode_answer

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tavola import Attr, Entity, Gsi, PrimaryKey, Query, Sort, Table, attr, connect, sort
-from tavola.connections import AsyncConnection
+from tavola.handles import AsyncConnection
 from tavola.model.document import design_of
 from tavola.protocol.faults import InternalServerFault
 from tavola.studio.api.items import DeleteItem, PutItem, Written, delete, put

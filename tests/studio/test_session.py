@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from tavola.apps.support_desk import model
-from tavola.connections import AsyncConnection, connect_async
+from tavola.connections import connect_async
 from tavola.engine import Engine
+from tavola.handles import AsyncConnection
 from tavola.model.document import Design, TableDesign, design_of
 from tavola.protocol.faults import AccessDeniedFault, Fault, ResourceNotFoundFault
 from tavola.studio.api.session import AskSession, Session, session

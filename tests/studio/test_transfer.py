@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tavola.connections import AsyncConnection
+from tavola.handles import AsyncConnection
 from tavola.protocol.faults import ProvisionedThroughputExceededFault
 from tavola.studio.api.transfer import (
     ExportItems,

@@ -8,8 +8,8 @@ from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlsplit
 
-from tavola.backends import EndpointUnreachable
 from tavola.backends.answers import read_answer
+from tavola.backends.errors import EndpointUnreachable
 from tavola.protocol.operations import OPERATIONS
 
 

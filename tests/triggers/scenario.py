@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 from unittest.mock import patch
 
-from tavola.client import Shard
+from tavola.client.streams import Shard
 from tavola.clock import ManualClock
 from tavola.entropy import SeededEntropy
 from tavola.triggers import (

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tavola import Connection, Engine, connect
-from tavola.backends import EmbeddedBackend
+from tavola.backends.embedded import EmbeddedBackend
 from tavola.clock import ManualClock
 from tavola.server import running
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tavola.client import CheckpointRefused
+from tavola.client.checkpoints import CheckpointRefused
 from tavola.triggers import (
     CheckpointLog,
     FileInUse,

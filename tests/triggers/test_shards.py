@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tavola.client import (
+from tavola.client.effects import run_program
+from tavola.client.streams import (
     RecordPage,
     Shard,
     ShardPosition,
@@ -18,7 +19,6 @@ from tavola.client import (
     describe_stream,
     latest_stream_arn,
     readable_shards,
-    run_program,
 )
 from tavola.protocol.faults import ResourceNotFoundFault, ThrottlingFault
 from tavola.triggers import stream_consumer

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tavola.backends import CredentialsMissing, EndpointUnreachable
-from tavola.client import CheckpointRefused
+from tavola.backends.errors import CredentialsMissing, EndpointUnreachable
+from tavola.client.checkpoints import CheckpointRefused
 from tavola.clock import ManualClock
 from tavola.entropy import SeededEntropy
 from tavola.protocol.faults import AccessDeniedFault, ResourceNotFoundFault, ThrottlingFault

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any, assert_type
 
 from tavola import AsyncConnection, Connection, EntityChange, RawChange, Router, changes_of
-from tavola.client import AnyChange
+from tavola.client.stream_changes import AnyChange
 from tavola.patterns import Message, Outbox, OutboxEvent, Projected, Projector, Relayed, Share
 from tests.patterns.board import Board, Case, Counted, Helpdesk, Numbers, Status
 from tests.patterns.test_outbox import Outgoing, Relaying, Shop

@@ -18,7 +18,7 @@ from tavola.backends.remote import Asking, Remote
 from tavola.backends.replies import Reply, Transport
 from tavola.backends.signatures import Key
 from tavola.backends.stages import current_stage
-from tavola.client import encode_request
+from tavola.client.backend import encode_request
 from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.errors import TavolaError
 from tavola.protocol.faults import Fault, UnknownOperationFault

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from tavola.client import encode_request
+from tavola.client.backend import encode_request
 from tavola.clock import monotonic
 from tavola.engine import Engine, RequestContext, StoreError
 from tavola.errors import TavolaError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tavola.client import Unanswered
+from tavola.client.backend import Unanswered
 from tavola.errors import ErrorKind, TavolaError
 
 
@@ -122,3 +122,10 @@ class PastUnavailable(BackendError):
 
 class MockRefused(BackendError):
     """A mock that was asked for what it cannot do."""
+
+
+def extra_missing(error: ModuleNotFoundError, what: str) -> ExtraMissing:
+    """Return the error for a missing botocore; re-raise if another module is missing, which is no extra."""
+    if (error.name or "").partition(".")[0] != "botocore":
+        raise error
+    return ExtraMissing(what)

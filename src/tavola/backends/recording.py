@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from tavola.backends.errors import PastUnavailable
-from tavola.client import AsyncBackend, AsyncRemembering, Backend, Remembering, encode_request
+from tavola.client.backend import AsyncBackend, AsyncRemembering, Backend, Remembering, encode_request
 from tavola.clock import monotonic
 from tavola.errors import TavolaError
 

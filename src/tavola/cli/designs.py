@@ -147,8 +147,8 @@ def load_table(text: str) -> Any:
 
 def modelled(target: Target, tables: tuple[Any, ...], name: str | None, region: str | None = None) -> Any:
     """Return a connection to a target that knows what a table is called there."""
-    from tavola.client import Context
-    from tavola.connections import Connection
+    from tavola.client.context import Context
+    from tavola.handles import Connection
 
     if name is not None and len(tables) > 1:
         raise DesignRefused(name, "a name is given for several tables; name one of them with --design")

@@ -30,7 +30,7 @@ from tavola.cli.applications import (
     module_of,
     shell,
 )
-from tavola.client import encode_request
+from tavola.client.backend import encode_request
 from tavola.entropy import SeededEntropy
 from tavola.errors import TavolaError
 from tavola.handles import AsyncConnection

@@ -193,7 +193,7 @@ class _Seen:
 
 def _seen(endpoint: str, region: str | None, account: str | None) -> _Seen:
     """Ask an endpoint which region and account it is, by the name of a table there; nothing is written."""
-    from tavola.backends import BackendError
+    from tavola.backends.errors import BackendError
     from tavola.connections import connect
     from tavola.protocol.faults import Fault
 
@@ -226,7 +226,8 @@ def names_at(host: str, allowed: Sequence[str]) -> tuple[str, ...]:
 async def made(kept: Kept) -> AsyncIterator[Any]:
     """Give the studio of what is kept, on the running loop; a watch sees the engine, or else the studio's own calls."""
     from tavola.clock import SYSTEM_CLOCK
-    from tavola.connections import AsyncConnection, connect_async
+    from tavola.connections import connect_async
+    from tavola.handles import AsyncConnection
     from tavola.protocol.accounts import DEFAULT_SCOPE
     from tavola.protocol.arns import Scope
     from tavola.studio import Studio, TellingBackend, Watch

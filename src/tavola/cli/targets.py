@@ -18,8 +18,8 @@ from tavola.cli.settings import KEY
 from tavola.errors import TavolaError
 
 if TYPE_CHECKING:  # a command loads what it works on when it runs
-    from tavola.connections import Connection
     from tavola.engine import Engine
+    from tavola.handles import Connection
 
 DEFAULT_ENDPOINT = "http://127.0.0.1:8000"
 
@@ -134,9 +134,9 @@ class TargetOptions:
 
     @contextmanager
     def _open_store(self, store: Path, buckets: Any, new: bool) -> Iterator[_Opened]:
-        from tavola.backends import EmbeddedBackend
-        from tavola.connections import Connection
+        from tavola.backends.embedded import EmbeddedBackend
         from tavola.engine import Engine
+        from tavola.handles import Connection
         from tavola.protocol.accounts import DEFAULT_SCOPE
         from tavola.protocol.arns import Scope
 

@@ -13,24 +13,18 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar
 
 from tavola.client import batches, items, maintenance, reading, transactions
-from tavola.client.checkpoints import CheckpointStore, open_checkpoints
 from tavola.client.context import Context
 from tavola.client.effects import Program
-from tavola.client.explain.explain import AsyncExplain, Explain
-from tavola.client.explain.walk import prices_in
 from tavola.client.intents import Intents
 from tavola.client.metering import Spent, measure
 from tavola.client.methods import async_method, blocking_method, describe_method
 from tavola.client.pages import NEITHER, FetchedPage
-from tavola.client.subscriptions import (
-    AsyncSubscription,
-    ChangeFeed,
-    From,
-    OnLoss,
-    Subscription,
-    SubscriptionOptions,
-)
 from tavola.model import Table
+
+if TYPE_CHECKING:  # loaded when `explain` or `subscribe` is first used
+    from tavola.client.checkpoints import CheckpointStore
+    from tavola.client.explain.explain import AsyncExplain, Explain
+    from tavola.client.subscriptions import AsyncSubscription, ChangeFeed, From, OnLoss, Subscription
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -187,6 +181,9 @@ def _subscribe(
     before they were read, `RecordsLost` is raised, unless `on_loss` is "go on" or a function that is called with the loss.
     For a table given by name, every change is a `RawChange`.
     """
+    from tavola.client.checkpoints import open_checkpoints  # noqa: PLC0415 - see above
+    from tavola.client.subscriptions import ChangeFeed, SubscriptionOptions  # noqa: PLC0415
+
     feed = ChangeFeed(
         context, table, SubscriptionOptions(from_, follow, poll_s, on_loss, open_checkpoints(checkpoint))
     )
@@ -198,6 +195,8 @@ def _blocking_subscribe(
     program: Callable[Concatenate[Context, P], Program[ChangeFeed]],
 ) -> Callable[Concatenate[Any, P], Subscription]:
     def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        from tavola.client.subscriptions import Subscription  # noqa: PLC0415 - see above
+
         return Subscription(self.run, self.run(program(self.context, *args, **kwargs)))
 
     return describe_method(method, program, lambda _: "Subscription")  # type: ignore[no-any-return]
@@ -207,6 +206,8 @@ def _async_subscribe(
     program: Callable[Concatenate[Context, P], Program[ChangeFeed]],
 ) -> Callable[Concatenate[Any, P], Awaitable[AsyncSubscription]]:
     async def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        from tavola.client.subscriptions import AsyncSubscription  # noqa: PLC0415 - see above
+
         return AsyncSubscription(self.run, await self.run(program(self.context, *args, **kwargs)))
 
     return describe_method(method, program, lambda _: "AsyncSubscription")  # type: ignore[no-any-return]
@@ -260,7 +261,9 @@ class Db:
     @property
     def explain(self) -> Explain:
         """The same methods, each returning the requests it would make and their cost instead of making them."""
-        return Explain(self.run, self.context, prices_in(self.context))
+        from tavola.client.explain.explain import Explain  # noqa: PLC0415 - see above
+
+        return Explain(self.run, self.context)
 
     def measured(self) -> AbstractContextManager[Spent]:
         """Return a context manager that adds up the capacity consumed by the calls inside, by table and index."""
@@ -315,7 +318,9 @@ class AsyncDb:
     @property
     def explain(self) -> AsyncExplain:
         """The same methods, each returning the requests it would make and their cost instead of making them."""
-        return AsyncExplain(self.run, self.context, prices_in(self.context))
+        from tavola.client.explain.explain import AsyncExplain  # noqa: PLC0415 - see above
+
+        return AsyncExplain(self.run, self.context)
 
     def measured(self) -> AbstractContextManager[Spent]:
         """Return a context manager that adds up the capacity consumed by the calls inside, by table and index."""

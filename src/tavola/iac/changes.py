@@ -11,8 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from tavola.client import Call, Db, Driver, Fault, Program, RetryPolicy
+from tavola.client.db import Db
 from tavola.client.differences import differences
+from tavola.client.effects import Call, Driver, Program
+from tavola.client.retries import RetryPolicy
 from tavola.client.table_changes import (
     Blueprint,
     TableChange,
@@ -30,6 +32,7 @@ from tavola.iac.infrastructure_changes import (
 )
 from tavola.iac.plan import UNKNOWN_WORDS
 from tavola.model.document import Design, EntityDesign, IndexDesign, KeyDesign, TableDesign
+from tavola.protocol.faults import Fault
 
 Effect = Literal["create", "in place", "backfill", "rebuild", "rewrite", "replace", "remove", "elsewhere"]
 

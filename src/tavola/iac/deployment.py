@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tavola.client import Call, Db, Program
+from tavola.client.db import Db
+from tavola.client.effects import Call, Program
 from tavola.client.table_changes import (
     KeyNotMade,
     TableChange,

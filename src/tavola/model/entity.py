@@ -210,6 +210,11 @@ class Entity(EntityBase, metaclass=EntityMeta):
             _building.reset(token)
 
 
+# `EntityBase` defers building its validators, and so does this class; those of entities are built at once.
+Entity.model_config["defer_build"] = False
+Entity.__operands__ = {}  # type: ignore[attr-defined]  # it has no fields
+
+
 def _undefined(cls: type, name: str) -> ModelError:
     word = re.compile(rf"\b{re.escape(name)}\b")
     field = next((n for n, told in get_annotations(cls).items() if word.search(str(told))), None)

@@ -39,7 +39,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
-from tavola.client import ItemExists, Transaction, TransactionCancelled
+from tavola.client.cancellations import TransactionCancelled
+from tavola.client.db import Transaction
+from tavola.client.errors import ItemExists
 from tavola.errors import ErrorKind
 from tavola.model import Entity, PrimaryKey, Query, shape_of
 from tavola.patterns.recipe import (

@@ -24,7 +24,7 @@ from typing import Any, Generic, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from tavola.client import get_stored, misplaced
+from tavola.client.stored import get_stored, misplaced
 from tavola.model import Attr, Entity, ItemUnreadable, PrimaryKey, Shape, attr, decode_plain, shape_of
 from tavola.patterns.digests import digest_of
 from tavola.patterns.recipe import D_co, PatternProgram, Recipe, call_client, recipe_method

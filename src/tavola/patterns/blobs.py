@@ -33,7 +33,9 @@ from typing import Any, Literal, TypeVar, overload
 
 from pydantic import BaseModel, ConfigDict
 
-from tavola.client import AsyncDb, Db, ItemSizeExceeded, StoredPage, scan_stored
+from tavola.client.db import AsyncDb, Db
+from tavola.client.errors import ItemSizeExceeded
+from tavola.client.stored import StoredPage, scan_stored
 from tavola.errors import ErrorKind
 from tavola.limits import ITEM_BYTES_MAX
 from tavola.model import Condition, Entity, Table

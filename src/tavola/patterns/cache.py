@@ -26,7 +26,8 @@ from typing import Any, Generic, TypeVar, overload
 
 from pydantic import TypeAdapter
 
-from tavola.client import AsyncDb, ConditionFailed, Db
+from tavola.client.db import AsyncDb, Db
+from tavola.client.errors import ConditionFailed
 from tavola.errors import ErrorKind
 from tavola.limits import ITEM_BYTES_MAX
 from tavola.model import Attr, Entity, attr

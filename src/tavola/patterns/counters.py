@@ -24,7 +24,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Generic, TypeVar
 
-from tavola.client import Transaction, TransactionCancelled, UpdateContended
+from tavola.client.cancellations import TransactionCancelled
+from tavola.client.db import Transaction
+from tavola.client.errors import UpdateContended
 from tavola.model import Attr, Condition, Entity, Operand, Query, attr
 from tavola.patterns.recipe import (
     D_co,

@@ -41,18 +41,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
-from tavola.client import (
-    ConditionFailed,
-    Fault,
-    ItemExists,
-    Transaction,
-    TransactionCancelled,
-    TransactionRefused,
-    UpdateContended,
-    as_stored,
-    get_stored,
-    read_stored,
-)
+from tavola.client.cancellations import TransactionCancelled
+from tavola.client.db import Transaction
+from tavola.client.errors import ConditionFailed, ItemExists, TransactionRefused, UpdateContended
+from tavola.client.stored import as_stored, get_stored, read_stored
 from tavola.errors import ErrorKind
 from tavola.model import Attr, Condition, Entity, Query, attr
 from tavola.patterns.recipe import (
@@ -70,6 +62,7 @@ from tavola.patterns.recipe import (
     sleep,
     write_together,
 )
+from tavola.protocol.faults import Fault
 
 SEPARATOR = "/"
 TOP = SEPARATOR  # the parent of the nodes at the top

@@ -36,15 +36,10 @@ from typing import Any, Generic, ParamSpec, overload
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from tavola.client import (
-    AsyncDb,
-    AsyncTransaction,
-    ConditionFailed,
-    Db,
-    Intent,
-    Transaction,
-    TransactionCancelled,
-)
+from tavola.client.cancellations import TransactionCancelled
+from tavola.client.db import AsyncDb, AsyncTransaction, Db, Transaction
+from tavola.client.errors import ConditionFailed
+from tavola.client.intents import Intent
 from tavola.patterns.leases import NO_WAIT, OVERTAKEN_MAX, Leases, Waiting, failure_told
 from tavola.patterns.outcomes import Answer, AnswerTooLarge, InProgress, Lease, LeaseLost, Outcome, T
 from tavola.patterns.recipe import D_co, PatternProgram, RecipeRefused, call_client

@@ -14,7 +14,10 @@ from typing import Any, Generic
 
 from pydantic import TypeAdapter
 
-from tavola.client import ConditionFailed, Db, Fault, Intent, Intents, Unanswered
+from tavola.client.backend import Unanswered
+from tavola.client.db import Db
+from tavola.client.errors import ConditionFailed
+from tavola.client.intents import Intent, Intents
 from tavola.limits import ITEM_BYTES_MAX
 from tavola.model import Change, Condition, PrimaryKey
 from tavola.patterns.digests import digest_of
@@ -41,6 +44,7 @@ from tavola.patterns.recipe import (
     recipe_method,
 )
 from tavola.patterns.recipe import sleep as pause
+from tavola.protocol.faults import Fault
 
 EVERYONE = "-"  # the scope of requests that are nobody's in particular
 NO_WAIT = timedelta(0)

@@ -34,7 +34,10 @@ from zlib import crc32
 
 from pydantic import BaseModel, JsonValue
 
-from tavola.client import AsyncDb, ConditionFailed, Intent, Intents, Transaction, TransactionCancelled
+from tavola.client.cancellations import TransactionCancelled
+from tavola.client.db import AsyncDb, Transaction
+from tavola.client.errors import ConditionFailed
+from tavola.client.intents import Intent, Intents
 from tavola.model import Attr, Change, Condition, Entity, Query, attr
 from tavola.patterns.recipe import (
     D_co,

@@ -36,23 +36,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from tavola.client import (
-    AnyChange,
-    AsyncDb,
-    AsyncSubscription,
-    EntityChange,
-    Fault,
-    ItemExists,
-    RawChange,
-    Subscription,
-    Transaction,
-    TransactionCancelled,
-    Unanswered,
-    changes_of,
-    failures,
-    key_of,
-    scan_kinds,
-)
+from tavola.client.backend import Unanswered
+from tavola.client.cancellations import TransactionCancelled
+from tavola.client.db import AsyncDb, Transaction
+from tavola.client.errors import ItemExists
+from tavola.client.reading import scan_kinds
+from tavola.client.routers import failures
+from tavola.client.stream_changes import AnyChange, EntityChange, RawChange, changes_of, key_of
+from tavola.client.subscriptions import AsyncSubscription, Subscription
 from tavola.errors import TavolaError
 from tavola.limits import TRANSACTION_ACTIONS_MAX
 from tavola.model import Entity, ItemUnreadable, PrimaryKey, Table, shape_of
@@ -90,6 +81,7 @@ from tavola.patterns.shares import (
     source_of,
     sum_changes,
 )
+from tavola.protocol.faults import Fault
 
 E = TypeVar("E", bound=Entity)
 M = TypeVar("M", bound=Metric)

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeVar, overload
 
-from tavola.client import AsyncDb, Db
+from tavola.client.db import AsyncDb, Db
 from tavola.model import (
     Entity,
     ItemUnreadable,

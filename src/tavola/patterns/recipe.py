@@ -22,17 +22,9 @@ from functools import update_wrapper
 from inspect import isawaitable
 from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeAlias, TypeVar, overload
 
-from tavola.client import (
-    AsyncDb,
-    Db,
-    Page,
-    RetryPolicy,
-    RunBlocking,
-    Sleep,
-    Transaction,
-    run_program,
-    run_program_async,
-)
+from tavola.client.db import AsyncDb, Db, Page, Transaction
+from tavola.client.effects import RunBlocking, Sleep, run_program, run_program_async
+from tavola.client.retries import RetryPolicy
 from tavola.clock import Clock, pause
 from tavola.entropy import Entropy
 from tavola.errors import TavolaError

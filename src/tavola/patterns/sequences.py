@@ -22,7 +22,9 @@ from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, Literal, TypeVar, overload
 
-from tavola.client import AsyncDb, Db, Transaction, TransactionCancelled, UpdateContended
+from tavola.client.cancellations import TransactionCancelled
+from tavola.client.db import AsyncDb, Db, Transaction
+from tavola.client.errors import UpdateContended
 from tavola.model import Attr, Entity, PrimaryKey, attr
 from tavola.patterns.recipe import (
     D_co,

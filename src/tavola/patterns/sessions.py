@@ -25,7 +25,7 @@ from base64 import urlsafe_b64encode
 from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, TypeVar
 
-from tavola.client import ItemMissing
+from tavola.client.errors import ItemMissing
 from tavola.model import Attr, Entity, Query, attr
 from tavola.patterns.recipe import (
     D_co,

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
-from tavola.client import count_stored
+from tavola.client.stored import count_stored
 from tavola.limits import PARTITION_WRITES_PER_S, WRITE_UNIT_BYTES
 from tavola.model import ModelError, Selection, Shards, question_of
 from tavola.patterns.recipe import D_co, PatternProgram, Recipe, RecipeRefused, call_client, recipe_method

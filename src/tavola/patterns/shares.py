@@ -12,7 +12,7 @@ from decimal import Context, Decimal
 from typing import Any, Protocol, TypeAlias, TypeVar
 from urllib.parse import quote, unquote
 
-from tavola.client import AnyChange, RawChange
+from tavola.client.stream_changes import AnyChange, RawChange
 from tavola.limits import TRANSACTION_ACTIONS_MAX
 from tavola.model import Entity, Table, shape_of
 from tavola.patterns.recipe import RecipeRefused

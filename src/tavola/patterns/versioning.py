@@ -40,18 +40,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Generic
 
-from tavola.client import (
-    ConditionFailed,
-    Intent,
-    Intents,
-    ItemMissing,
-    StoredPage,
-    TransactionCancelled,
-    get_stored,
-    place_of,
-    query_stored,
-    read_stored,
-)
+from tavola.client.cancellations import TransactionCancelled
+from tavola.client.errors import ConditionFailed, ItemMissing
+from tavola.client.intents import Intent, Intents
+from tavola.client.stored import StoredPage, get_stored, place_of, query_stored, read_stored
 from tavola.model import ItemUnreadable, PrimaryKey, Selection
 from tavola.patterns.audit import ChangeKind, Difference, Problem, Verification, Walk, differences
 from tavola.patterns.recipe import (

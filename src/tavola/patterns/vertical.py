@@ -31,7 +31,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from tavola.client import TransactionCancelled
+from tavola.client.cancellations import TransactionCancelled
 from tavola.limits import WRITE_UNIT_BYTES
 from tavola.model import Change, Collection, Entity, members_of, shape_of
 from tavola.patterns.recipe import (

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from tavola.client import RawChange
+from tavola.client.stream_changes import RawChange
 from tavola.errors import TavolaError
 from tavola.model.document import EntityDesign, TableDesign
 from tavola.protocol.faults import Fault

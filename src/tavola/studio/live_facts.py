@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from tavola.connections import AsyncConnection
 from tavola.errors import TavolaError
+from tavola.handles import AsyncConnection
 from tavola.protocol.resources import TableFacts
 
 R = TypeVar("R")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from tavola.client import Unanswered
+from tavola.client.backend import Unanswered
 from tavola.errors import ErrorKind, TavolaError
 from tavola.protocol.faults import Fault
 from tavola.web import HTTP_STATUSES, Problem, ProblemError

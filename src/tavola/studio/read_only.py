@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tavola.backends import PastUnavailable
-from tavola.client import AsyncBackend, AsyncRemembering
-from tavola.connections import AsyncConnection
+from tavola.backends.errors import PastUnavailable
+from tavola.client.backend import AsyncBackend, AsyncRemembering
+from tavola.handles import AsyncConnection
 from tavola.studio.monitoring.request_shapes import is_read
 from tavola.studio.problems import Refused
 

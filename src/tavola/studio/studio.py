@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from tavola.clock import SYSTEM_CLOCK, Clock
-from tavola.connections import AsyncConnection
 from tavola.design.lint import SourceFile
 from tavola.engine import Engine
+from tavola.handles import AsyncConnection
 from tavola.iam import Directory
 from tavola.model.document import Design, TableDesign
 from tavola.prices import BookUnknown, PriceBook, load_book

@@ -5,7 +5,8 @@ client's `StreamReader`, so the same trigger works on an embedded engine, over H
 because its rules are AWS's, not ours.
 """
 
-from tavola.client import MemoryCheckpoint, StreamGone, StreamMissing
+from tavola.client.checkpoints import MemoryCheckpoint
+from tavola.client.streams import StreamGone, StreamMissing
 from tavola.triggers.checkpoints import CheckpointLog, Position, TriggerCheckpoint, WindowPosition
 from tavola.triggers.dead_letters import DeadLetterFile, DeadLetters, MemoryDeadLetters
 from tavola.triggers.errors import (

@@ -28,7 +28,8 @@ from typing import Any
 
 import msgspec
 
-from tavola.client import CheckpointRefused, CheckpointStore, ShardPosition
+from tavola.client.checkpoints import CheckpointRefused, CheckpointStore
+from tavola.client.streams import ShardPosition
 from tavola.folders import sync_folder
 from tavola.triggers.errors import FileInUse, FileRefused
 

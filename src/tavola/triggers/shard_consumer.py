@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TypeAlias
 
-from tavola.client import RecordPage, ShardReader, StreamDescription, sequence_number
+from tavola.client.streams import RecordPage, ShardReader, StreamDescription, sequence_number
 from tavola.triggers.checkpoints import Position, WindowPosition
 from tavola.triggers.events import StreamRecord, Window, lambda_record, stream_record
 from tavola.triggers.mapping import Mapping

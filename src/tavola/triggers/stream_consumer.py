@@ -11,18 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tavola.client import (
-    Call,
-    CheckpointStore,
+from tavola.client.checkpoints import CheckpointStore
+from tavola.client.effects import Call, Program, run_program
+from tavola.client.retries import RetryPolicy
+from tavola.client.streams import (
     LossKind,
-    Program,
-    RetryPolicy,
     ShardReader,
     StreamDescription,
     StreamReader,
     describe_stream,
     latest_stream_arn,
-    run_program,
 )
 from tavola.clock import Clock
 from tavola.errors import TavolaError

@@ -24,7 +24,8 @@ from math import inf
 from types import TracebackType
 from typing import Any, Protocol, TypeAlias
 
-from tavola.client import DISCOVERY_S, CheckpointStore, MemoryCheckpoint
+from tavola.client.checkpoints import CheckpointStore, MemoryCheckpoint
+from tavola.client.streams import DISCOVERY_S
 from tavola.clock import SYSTEM_CLOCK, Clock, ManualClock
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.triggers.checkpoints import CheckpointLog

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from tavola.clock import SYSTEM_CLOCK
-from tavola.connections import Connection, connect
+from tavola.connections import connect
 from tavola.design.targets import Answer, ProbeFailed, capabilities, probe, targets
 from tavola.entropy import SeededEntropy
+from tavola.handles import Connection
 from tavola.protocol.faults import (
     AccessDeniedFault,
     BackupInUseFault,

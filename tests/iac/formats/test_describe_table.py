@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tavola.backends import EmbeddedBackend
-from tavola.connections import Connection
+from tavola.backends.embedded import EmbeddedBackend
 from tavola.engine import Engine
+from tavola.handles import Connection
 from tavola.iac.formats import FormatRefused, read_design
 from tavola.model.document import IndexDesign
 

@@ -18,7 +18,7 @@ from tavola.client.errors import TransactionRefused
 from tavola.client.explain import programs
 from tavola.client.explain.explanation import Explanation
 from tavola.client.explain.programs import ExplainContext
-from tavola.client.explain.walk import Prices
+from tavola.client.explain.walk import Prices, prices_in
 from tavola.client.intents import Intents
 from tavola.client.methods import async_method, blocking_method
 from tavola.model import Entity
@@ -132,9 +132,9 @@ class Explain:
     makes the estimate of a write exact.
     """
 
-    def __init__(self, run: Run, context: Context, prices: Prices) -> None:
+    def __init__(self, run: Run, context: Context, prices: Prices | None = None) -> None:
         self.run = run
-        self.context = ExplainContext(context, prices)
+        self.context = ExplainContext(context, prices or prices_in(context))
 
     def priced(self, region: str, date: datetime.date | None = None) -> Explain:
         """Return the same with the prices of another region, the newest or those of a date."""
@@ -174,9 +174,9 @@ class Explain:
 class AsyncExplain:
     """The same for an asynchronous client."""
 
-    def __init__(self, run: RunAsync, context: Context, prices: Prices) -> None:
+    def __init__(self, run: RunAsync, context: Context, prices: Prices | None = None) -> None:
         self.run = run
-        self.context = ExplainContext(context, prices)
+        self.context = ExplainContext(context, prices or prices_in(context))
 
     def priced(self, region: str, date: datetime.date | None = None) -> AsyncExplain:
         """Return the same with the prices of another region, the newest or those of a date."""

@@ -16,7 +16,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from tavola.client import RetryPolicy
+from tavola.client.retries import RetryPolicy
 from tavola.design.simulation.keyspace import Floats
 
 PATIENCE = RetryPolicy()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable
 
-from tavola.client import Backend
+from tavola.client.backend import Backend
 from tavola.clock import Clock
 from tavola.design.targets.capabilities import UNKNOWN, Answer, TargetFile, capabilities
 from tavola.design.targets.finders import FINDERS, Finder

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tavola.client import Backend
+from tavola.client.backend import Backend
 from tavola.clock import monotonic, pause
 from tavola.errors import TavolaError
 from tavola.protocol.faults import Fault

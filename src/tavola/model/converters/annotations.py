@@ -25,7 +25,6 @@ from pydantic import (
     EncodedStr,
     Json,
     JsonValue,
-    RootModel,
     Secret,
     SecretBytes,
     SecretStr,
@@ -294,13 +293,13 @@ class _Build:
                 return of_secret(TEXT if issubclass(annotation, SecretStr) else BYTES, annotation)
             if issubclass(annotation, Enum):
                 return of_enum(annotation)
-            if issubclass(annotation, RootModel):
-                return self._root(annotation, marks)
+            if issubclass(annotation, BaseModel) and annotation.__pydantic_root_model__:
+                return self._root(annotation, marks)  # importing RootModel would load pydantic's plugins
             if issubclass(annotation, BaseModel) or record_of(annotation) is not None:
                 return self._record(annotation)
         return self._foreign(annotation, metadata)
 
-    def _root(self, cls: type[RootModel[Any]], marks: Marks) -> Converter:
+    def _root(self, cls: type[Any], marks: Marks) -> Converter:
         """Return the converter of a model that is one value: it is stored as that value."""
         inner = self.convert(annotation_of(cls.model_fields["root"]), marks)
         encode = inner.encode_inside

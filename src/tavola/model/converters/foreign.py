@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
-from pydantic import EmailStr, TypeAdapter
+from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError
 
 from tavola.model.converters.converter import Converter, refusal, shown
@@ -30,7 +31,8 @@ def of_foreign(adapter: TypeAdapter[Any], word: str, annotation: Any) -> Convert
                 f"{shown(value)} cannot be written as {word}: pydantic does not know how"
             ) from error
 
-    if annotation is EmailStr:
+    networks = sys.modules.get("pydantic.networks")  # not imported here: it loads importlib.metadata
+    if networks is not None and annotation is networks.EmailStr:
         return Converter(
             encode_foreign, decode_plain, frozenset({"S"}), (str,), "text", kind="text", word="text"
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tavola.connections import AsyncConnection
+from tavola.handles import AsyncConnection
 from tavola.model import SHARD
 from tavola.model.document import EntityDesign, KeyDesign, TableDesign
 from tavola.studio.access_patterns.catalogue import Listed, attribute_field

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tavola.client import Spent
+from tavola.client.metering import Spent
 from tavola.clock import monotonic
-from tavola.connections import AsyncConnection
+from tavola.handles import AsyncConnection
 from tavola.limits import BATCH_GET_KEYS_MAX
 from tavola.studio.access_patterns.requests import Outgoing, Planned, sortable
 from tavola.studio.types import Document, Item

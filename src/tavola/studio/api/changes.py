@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 from starlette.responses import Response, StreamingResponse
 
-from tavola.client import StreamMissing
+from tavola.client.streams import StreamMissing
 from tavola.clock import monotonic
 from tavola.studio.changes import (
     Actors,

@@ -11,8 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from tavola.backends import PastUnavailable
-from tavola.client import AsyncRemembering, RawChange
+from tavola.backends.errors import PastUnavailable
+from tavola.client.backend import AsyncRemembering
+from tavola.client.stream_changes import RawChange
 from tavola.errors import TavolaError
 from tavola.model.document import EntityDesign
 from tavola.protocol.accounts import DEFAULT_SCOPE

@@ -15,10 +15,11 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from tavola.client import AsyncSubscription, ChangeBatch, MemoryCheckpoint, RecordsLost
+from tavola.client.checkpoints import MemoryCheckpoint
+from tavola.client.subscriptions import AsyncSubscription, ChangeBatch, RecordsLost
 from tavola.clock import monotonic
-from tavola.connections import AsyncConnection
 from tavola.errors import TavolaError
+from tavola.handles import AsyncConnection
 from tavola.studio.changes.positions import encode_position
 from tavola.studio.changes.records import ChangeTeller
 from tavola.studio.problems import problem_of

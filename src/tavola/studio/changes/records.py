@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tavola.client import AnyChange, RawChange
+from tavola.client.stream_changes import AnyChange, RawChange
 from tavola.protocol.instants import parse_instant
 from tavola.studio.changes.actors import Actors
 from tavola.studio.differences import ItemDifference, compare_items

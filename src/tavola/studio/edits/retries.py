@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tavola.client import AsyncDriver, Call, Program, RetryPolicy
-from tavola.connections import AsyncConnection
+from tavola.client.effects import AsyncDriver, Call, Program
+from tavola.client.retries import RetryPolicy
+from tavola.handles import AsyncConnection
 
 _PATIENCE = RetryPolicy(attempts_max=12)  # some ten seconds in all
 

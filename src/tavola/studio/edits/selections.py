@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tavola.connections import AsyncConnection
 from tavola.expressions.conditions import decider_of
 from tavola.expressions.nodes import ConditionNode
+from tavola.handles import AsyncConnection
 from tavola.limits import BATCH_GET_KEYS_MAX
 from tavola.studio.edits.layouts import Layout
 from tavola.studio.edits.retries import patiently

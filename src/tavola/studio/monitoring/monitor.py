@@ -15,12 +15,12 @@ from contextvars import ContextVar
 from threading import Lock
 from typing import Any
 
-from tavola.backends import PastUnavailable
-from tavola.client import AsyncBackend, AsyncGathering, AsyncRemembering
+from tavola.backends.errors import PastUnavailable
+from tavola.client.backend import AsyncBackend, AsyncGathering, AsyncRemembering
 from tavola.clock import SYSTEM_CLOCK, Clock
-from tavola.connections import AsyncConnection
 from tavola.engine import ItemAccess
 from tavola.errors import TavolaError
+from tavola.handles import AsyncConnection
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import Fault
 from tavola.studio.monitoring.heat_recorder import HeatRecorder

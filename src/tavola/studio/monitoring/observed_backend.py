@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tavola.backends import PastUnavailable
-from tavola.client import AsyncBackend, AsyncRemembering, encode_request
+from tavola.backends.errors import PastUnavailable
+from tavola.client.backend import AsyncBackend, AsyncRemembering, encode_request
 from tavola.clock import monotonic
-from tavola.connections import AsyncConnection
 from tavola.engine import ItemAccess, ObserverNotifier
 from tavola.errors import TavolaError
+from tavola.handles import AsyncConnection
 from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.arns import Scope, table_arn
 from tavola.protocol.faults import Fault, InternalServerFault
