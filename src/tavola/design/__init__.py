@@ -1,5 +1,5 @@
-"""Design: judging a design before it costs anything.
+"""Analysis of designs before they are deployed: cost, lint, simulation, targets and the solver.
 
-Holds cost, lint, simulation, targets and the solver, each over a model and its access patterns. Returns findings and
-numbers; never touches a table.
+All of them read a design and its access patterns and return findings and numbers. None of them reads a table, except the probe
+in `targets`, which creates its own.
 """

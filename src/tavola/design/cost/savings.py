@@ -1,7 +1,6 @@
-"""Savings: what would change the bill, each priced by computing the month of the changed design.
+"""Savings: changes to a design that make its bill smaller.
 
-No rule of thumb: a change is made to the design, its month is computed as the first one was, and the difference
-is what it saves. What saves nothing is not told.
+There are no rules of thumb: the design is changed, its bill computed again, and the difference is the saving.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Lint: what is wrong with a design, rule by rule.
+"""The linter: finds defects in a design.
 
-A rule is one file of `rules`, named for the defect. The room knows designs, what one access costs, and nothing of
-files or screens: `lint` gives a report, `sarif_log` writes it for the tools that read such reports.
+A rule is one module in `rules`, named after the defect. `lint` runs the rules and returns a report, `propose_fix` alters a design
+so that a finding disappears, `sarif_log` and `report_document` render a report. The package reads no files and prints nothing.
 """
 
 from tavola.design.lint.documents import report_document, rule_document, severity_counts

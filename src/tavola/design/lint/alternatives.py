@@ -1,7 +1,7 @@
-"""Trades: what a field costs in the key of an index, and what it costs to filter by it instead, in dollars a month.
+"""Alternatives: the monthly cost of a field in an index key against filtering by it instead.
 
-A field in a key makes every change of it a move of the entry; a filter makes every question read what it drops. Which of the two is
-dearer is a matter of rates, so that rules which speak for one side ask here what the other costs.
+If the field is in the key, every change of it moves the index entry; with a filter, every read pays for dropped items. The rates
+decide which is cheaper, so rules that recommend one side get the cost of the other here.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def describe_alternatives(
 def _unkeyed(
     table: TableDesign, entity: EntityDesign, pattern: PatternDesign, fields: Sequence[str]
 ) -> tuple[int, Decimal] | None:
-    """Return how many times as much a pattern reads without fields in its key, and what that costs in a month."""
+    """Return how many times more a pattern reads without the fields in its key, and what that costs per month."""
     access, times = pattern.access, 1
     for name in set(fields) & set(pattern.partition):
         values = entity.field(name).values

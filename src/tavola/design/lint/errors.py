@@ -1,4 +1,4 @@
-"""Errors of the linter: a rule that nobody knows, and rules of which none is left."""
+"""Errors of the linter."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tavola.errors import TavolaError
 
 
 class LintError(TavolaError):
-    """The linter was asked for what it cannot do."""
+    """A request that the linter cannot carry out."""
 
 
 class RuleUnknown(LintError):
@@ -19,7 +19,7 @@ class RuleUnknown(LintError):
 
 
 class RulesMissing(LintError):
-    """Rules were chosen and left out until there was none to run."""
+    """The selection leaves no rule to run."""
 
     def __init__(self) -> None:
         super().__init__("no rule is left to run; name one that is not left out, or leave out fewer")

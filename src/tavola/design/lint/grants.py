@@ -1,10 +1,10 @@
-"""Grants: the policies of a design, read, and asked what they allow on its tables.
+"""Grants: the policies of a design, and what they allow on its tables.
 
-Regions and accounts are not looked at: whoever reads a design does not know them. What stands in the place of a
-table's ARN in a template (`${Tickets.Arn}`, a reference) is taken for the table that the policy is about.
+Regions and accounts are ignored, since a design does not know them. A reference in place of a table's ARN (`${Tickets.Arn}`) is
+taken as the table that the policy is about.
 
-Decisions are those of `tavola.iam`, Deny included, on requests that are made up: by somebody whose every variable is `me`, for
-a partition key of somebody else.
+Decisions come from `tavola.iam`, including Deny, for made-up requests: by a caller for whom every policy variable is `me`, for
+partition keys of someone else.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _TABLE = re.compile(r"table/(?P<name>[^/*?$]+)(?P<rest>/.*)?", re.DOTALL)
 
 @dataclass(frozen=True)
 class PolicyGrants:
-    """A policy that could be read, and the tables of the design that it is about."""
+    """A valid policy, and the tables of the design that it is about."""
 
     policy: Policy
     document: PolicyDocument
@@ -75,19 +75,19 @@ class PolicyGrants:
 
     @property
     def place(self) -> DesignPath:
-        """Where the policy stands."""
+        """The place of the policy."""
         table = self.tables[0].name if len(self.tables) == 1 else ""
         return DesignPath(kind="policy", table=table, name=self.policy.name)
 
     @cached_property
     def rules(self) -> tuple[tuple[PolicyStatement, Rule], ...]:
-        """Its statements, each with the functions it was made into."""
+        """The statements, each with its compiled rule."""
         compiled = compile_policy(self.document, "identity", self.policy.name, _SOMEBODY, self._known)
         return tuple(zip(self.document.statements, compiled, strict=True))
 
     @cached_property
     def _known(self) -> dict[str, tuple[str, ...]]:
-        """What is known of who asks: every variable that the policy fills in is the same name."""
+        """The condition values of the caller: every variable in the policy is `me`."""
         known = dict(_SOMEBODY.condition_keys())
         for statement in self.document.statements if self.document.has_variables else ():
             texts = (*(statement.resources or ()), *(v for test in statement.conditions for v in test.values))
@@ -99,12 +99,12 @@ class PolicyGrants:
 
     @cached_property
     def _all_rules(self) -> PrincipalPolicies:
-        """Its rules as they stand."""
+        """The rules with all conditions."""
         return PrincipalPolicies(_SOMEBODY, tuple(rule for _, rule in self.rules))
 
     @cached_property
     def _key_rules(self) -> PrincipalPolicies:
-        """Its rules by partition keys alone: what else an Allow asks is taken to hold, what else a Deny asks not to."""
+        """The rules with conditions on partition keys only: others are taken as met for Allow and not met for Deny."""
         kept = []
         for statement in self.document.statements:
             by_key = tuple(test for test in statement.conditions if test.key.lower() in _KEYED)
@@ -118,9 +118,9 @@ class PolicyGrants:
     def statements_allowing(
         self, action: str, table: TableDesign, index: str | None = None
     ) -> tuple[PolicyStatement, ...]:
-        """Return the statements that allow an action on a table or an index, whatever their conditions.
+        """Return the statements that allow an action on a table or index, under any conditions.
 
-        None does where a statement without a condition denies it.
+        Empty if a statement without conditions denies it.
         """
         arn = resource_arn(table, index)
         meant = [
@@ -133,13 +133,13 @@ class PolicyGrants:
         return tuple(statement for statement, rule in meant if not rule.denies)
 
     def find_allow(self, action: str, table: TableDesign, leading: str) -> PolicyStatement | None:
-        """Return the statement that allows an action on items of a partition key; None: nothing does, or one denies."""
+        """Return the statement that allows an action on items of a partition key; None if it is not allowed."""
         return self._decide(self._all_rules, action, resource_arn(table), (leading,))
 
     def find_allow_by_keys(
         self, action: str, table: TableDesign, index: str | None, leading: tuple[str, ...]
     ) -> PolicyStatement | None:
-        """Return the statement that allows an action for a partition key, or for none at all; conditions on keys alone count."""
+        """Return the statement that allows an action for a partition key, or without one, by conditions on keys only."""
         return self._decide(self._key_rules, action, resource_arn(table, index), leading)
 
     def _decide(
@@ -159,7 +159,7 @@ _KEYED = frozenset((*LEADING, *_PARTITIONS))
 
 @dataclass(frozen=True, slots=True)
 class _PolicyRequest:
-    """A request as far as conditions see it: its partition key, attribute by attribute, and nothing else."""
+    """A request as conditions see it: only its partition key, by attribute."""
 
     leading: tuple[str, ...]
 
@@ -170,7 +170,7 @@ class _PolicyRequest:
 
 
 def readable_policies(context: LintContext) -> Iterator[PolicyGrants]:
-    """Give the policies of a design that can be read."""
+    """Yield the valid policies of a design."""
     for policy in context.design.policies:
         try:
             document = read_grants(policy, context.design.tables)
@@ -180,13 +180,13 @@ def readable_policies(context: LintContext) -> Iterator[PolicyGrants]:
 
 
 def tables_of_policy(policy: Policy, tables: tuple[TableDesign, ...]) -> tuple[TableDesign, ...]:
-    """Return the tables that a policy is about: those it names, by name or by label, else all."""
+    """Return the tables that a policy is about: those it names, else all."""
     named = tuple(table for table in tables if {table.name, table.label} & set(policy.tables))
     return named or tables
 
 
 def read_grants(policy: Policy, tables: tuple[TableDesign, ...]) -> PolicyDocument:
-    """Return a policy's document with its resources in one region and account; refuse what cannot be read."""
+    """Return a policy's document with all resources in one region and account. Raises PolicyRefused."""
     data: Mapping[str, Any] = policy.document
     if "Statement" not in data and "Effect" in data:
         data = {"Version": "2012-10-17", "Statement": [dict(data)]}
@@ -208,29 +208,29 @@ def read_grants(policy: Policy, tables: tuple[TableDesign, ...]) -> PolicyDocume
 
 
 def arn_name(table: TableDesign) -> str:
-    """Return a table's name as it stands in an ARN; what a template leaves open in it is filled."""
+    """Return a table's name as in an ARN, with template parameters filled in."""
     return _PARAMETER.sub("x", table.name)
 
 
 def resource_arn(table: TableDesign, index: str | None = None) -> str:
-    """Return the ARN that a table, or an index of it, is asked about by."""
+    """Return the ARN of a table or index."""
     return f"{_ARN}table/{arn_name(table)}" + ("" if index is None else f"/index/{index}")
 
 
 def leading_key_conditions(statement: PolicyStatement) -> tuple[ConditionTest, ...]:
-    """Return a statement's conditions on the partition key, `Null` aside."""
+    """Return a statement's conditions on the partition key, except `Null`."""
     return tuple(
         test for test in statement.conditions if test.key.lower() in LEADING and test.operator != "Null"
     )
 
 
 def describe_statement(statement: PolicyStatement) -> str:
-    """Return what a person finds a statement by."""
+    """Return the name of a statement for messages."""
     return f"statement {statement.sid}" if statement.sid else statement.place
 
 
 def partition_of_another(entity: EntityDesign, key: KeyDesign) -> tuple[str, ...]:
-    """Return a partition key of an item that is somebody else's, attribute by attribute."""
+    """Return a partition key of another tenant's item, by attribute."""
 
     def value(name: str) -> str:
         return _ANOTHER if any(field.name == name and field.tenant for field in entity.fields) else "x"
@@ -246,7 +246,7 @@ def partition_of_another(entity: EntityDesign, key: KeyDesign) -> tuple[str, ...
 
 
 def partition_text(entity: EntityDesign, key: KeyDesign) -> str | None:
-    """Return a partition key as an example, its fields filled with `x`; None where it is of several attributes."""
+    """Return an example of a partition key, with `x` for each field; None if it has several attributes."""
     if len(key.hash) != 1:
         return None
     template = key.hash[0].template
@@ -256,7 +256,7 @@ def partition_text(entity: EntityDesign, key: KeyDesign) -> str | None:
 
 
 def _resolve_references(statement: Mapping[str, Any], tables: tuple[TableDesign, ...]) -> dict[str, Any]:
-    """Return a statement with texts for the references that a template has in its resources."""
+    """Return a statement with template references in its resources resolved."""
     out = dict(statement)
     for member in ("Resource", "NotResource"):
         if member in out:
@@ -279,7 +279,7 @@ def _resource_texts(value: Any, tables: tuple[TableDesign, ...]) -> list[Any]:
 
 
 def _expand_parameters(text: str, tables: tuple[TableDesign, ...]) -> list[str]:
-    """Return a resource once for each table that its name may be, where a parameter stands in it; else as it is."""
+    """Return a resource once for each table that its parameterised name can match; else unchanged."""
     head, slash, rest = text.partition(":table/")
     name, between, more = rest.partition("/")
     if not slash or not _PARAMETER.search(name):
@@ -290,7 +290,7 @@ def _expand_parameters(text: str, tables: tuple[TableDesign, ...]) -> list[str]:
 
 
 def _flatten_resource(value: Any) -> str | None:
-    """Return the text of a resource; a reference to something else becomes `${…}`. None: it is no resource."""
+    """Return the text of a resource, with `${…}` for references; None if it is no resource."""
     match value:
         case str():
             return value
@@ -308,7 +308,7 @@ def _flatten_resource(value: Any) -> str | None:
 def _alias_tables(
     document: PolicyDocument, meant: tuple[TableDesign, ...], tables: tuple[TableDesign, ...]
 ) -> Mapping[str, str]:
-    """Return the table names that no table of the design has, for the only one that the policy is about."""
+    """Return the unknown table names in a policy, mapped to the only table that it is about."""
     if len(meant) != 1:
         return {}
     known = {arn_name(table) for table in tables}

@@ -1,7 +1,7 @@
-"""SARIF: a report for the tools that show findings beside the code, in the form 2.1.0 of OASIS.
+"""SARIF: a lint report in the OASIS format 2.1.0, for tools that show findings beside the code.
 
-What somebody lets stand is in it too, with the reason, as suppressed: such tools show it on request. Files below the root of the
-repository are told from there, under the name that code hosts know it by; others by their whole URI.
+Suppressed findings are included with their reason. Files inside the repository have a relative path with the base id that
+code hosts expect; others have an absolute URI.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def sarif_log(
     version: str,
     root: Path | None = None,
 ) -> dict[str, Any]:
-    """Return a report as a SARIF log of one run, findings at the lines of their declarations.
+    """Return a report as a SARIF log of one run, with findings at the lines of their declarations.
 
-    `root` is the folder of the repository, else the one that the command is run in.
+    `root` is the folder of the repository, else the current one.
     """
     base = (root or Path()).resolve()
     order = {rule.name: at for at, rule in enumerate(rules)}
@@ -80,7 +80,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 
 def _artifact(file: str, base: Path) -> dict[str, str]:
-    """Return a file as seen from the repository's root, or whole if it is outside."""
+    """Return a file's location relative to the repository, or absolute if it is outside."""
     path = Path(file).resolve()
     if path.is_relative_to(base):
         return {"uri": quote(path.relative_to(base).as_posix()), "uriBaseId": _ROOT}

@@ -1,8 +1,7 @@
-"""Targets: the engines that speak DynamoDB's API, what each can do, and whether a design asks for more.
+"""Targets: implementations of the DynamoDB API, their capabilities, and whether a design needs more.
 
-Holds a dated file for each engine, the capabilities that a design uses with the place that needs each, the check of
-one against the other, and the probe that finds out by small calls what a server can do. What nobody knows is told
-as unknown, never as fine.
+One dated file per implementation, the capabilities that a design uses, the check of a design against a target, and the probe,
+which finds the capabilities of an endpoint with small calls. What is not known is reported as unknown, never as supported.
 """
 
 from tavola.design.targets.capabilities import (

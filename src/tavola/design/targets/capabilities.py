@@ -1,7 +1,7 @@
-"""Capabilities: what an engine may be able to do, and a target's answers to each, from dated files.
+"""Capabilities, and the answers of targets to them, read from dated files.
 
-A file is TOML: who it is about, when and where it was read, and a value for each capability: yes, no, partial (there,
-but otherwise), version (depends on one that nobody could tell) or unknown. What a file leaves out is unknown.
+A file is TOML: the target, the date and source, and an answer for each capability: yes, no, partial (different), version (depends
+on the version) or unknown. Missing answers are unknown.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LIST = "capabilities.toml"
 
 
 class TargetUnknown(TavolaError):
-    """A name that no target's file has; the names that there are, are in `known`."""
+    """A name that no target has; `known` has the valid names."""
 
     def __init__(self, name: str, known: tuple[str, ...]) -> None:
         self.name = name
@@ -35,7 +35,7 @@ class TargetUnknown(TavolaError):
 
 
 class TargetUnreadable(TavolaError):
-    """A file that tells no target's capabilities: where, and what is wrong with it."""
+    """A target file that is invalid, and where."""
 
     def __init__(self, place: str, problem: str) -> None:
         self.place = place
@@ -44,7 +44,7 @@ class TargetUnreadable(TavolaError):
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """Something that a design or a client may need of an engine."""
+    """A feature that a design or client may need."""
 
     name: str
     title: str
@@ -52,7 +52,7 @@ class Capability:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a target says to one capability."""
+    """A target's answer to one capability."""
 
     value: Value
     told: str = ""  # what is otherwise, and what to do instead
@@ -65,7 +65,7 @@ UNKNOWN = Answer("unknown")
 
 @dataclass(frozen=True, slots=True)
 class TargetFile:
-    """An engine, and what it can do as far as somebody looked."""
+    """A target and its answers."""
 
     name: str
     title: str
@@ -75,7 +75,7 @@ class TargetFile:
     version: str = ""  # that is asked about; empty: any
 
     def answer(self, capability: str) -> Answer:
-        """Return what it says; of what came with a version, whether the one that is asked about has it."""
+        """Return the answer to a capability; one that depends on the version is resolved for the version in question."""
         found = self.answers.get(capability, UNKNOWN)
         if not found.since:
             return found
@@ -88,7 +88,7 @@ class TargetFile:
 
 @cache
 def capabilities() -> Mapping[str, Capability]:
-    """Return everything that is asked of targets, by name, in order."""
+    """Return all capabilities by name, in order."""
     document = tomllib.loads((_FOLDER / _LIST).read_text("utf-8"))
     return {name: Capability(name, each["title"]) for name, each in document.items()}
 
@@ -105,7 +105,7 @@ def targets() -> Mapping[str, TargetFile]:
 
 
 def find_target(text: str) -> TargetFile:
-    """Return the target that a text names, as `alternator` or `alternator@2026.1`; or the file that a probe wrote."""
+    """Return a target by name, such as `alternator` or `alternator@2026.1`, or from a file that a probe wrote."""
     name, _, version = text.partition("@")
     found = targets().get(name)
     if found is None and (text.endswith(".toml") or Path(text).is_file()):
@@ -123,7 +123,7 @@ def find_target(text: str) -> TargetFile:
 
 
 def parse_target(place: str, text: str) -> TargetFile:
-    """Return the target in a file's text; refuse one that lacks something or names what there is not."""
+    """Return the target in the text of a file. Raises TargetUnreadable."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -144,7 +144,7 @@ def parse_target(place: str, text: str) -> TargetFile:
 
 
 def write_target(target: TargetFile) -> str:
-    """Return a target as the text of its file."""
+    """Return the text of a target file."""
     lines = [
         f"name = {_quoted(target.name)}",
         f"title = {_quoted(target.title)}",
@@ -183,7 +183,7 @@ def _text(place: str, node: dict[str, Any], member: str) -> str:
 
 
 def _parts(version: str) -> tuple[int, ...]:
-    """Return the numbers of a version, none if it is no version."""
+    """Return the numbers of a version; empty if it is not a version."""
     parts = version.split(".")
     whole = version.isascii() and all(part.isdigit() for part in parts)
     return tuple(int(part) for part in parts) if whole else ()

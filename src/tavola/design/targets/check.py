@@ -1,4 +1,4 @@
-"""Check: what a design needs, held against what a target can do."""
+"""Checks the needs of a design against the capabilities of a target."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _SEVERITIES: dict[str, Severity] = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One use of a capability, and what the target says to it."""
+    """One use of a capability, and the answer of the target."""
 
     use: FeatureUse
     answer: Answer
 
     @property
     def met(self) -> bool:
-        """Whether the target has it, just so."""
+        """Whether the target fully supports it."""
         return self.answer.value == "yes"
 
 
 def check(design: Design, target: TargetFile) -> tuple[Verdict, ...]:
-    """Return what a target says to each use that a design makes of it, in the order of the design."""
+    """Return the answer of a target to each use in a design, in the order of the design."""
     return tuple(Verdict(use, target.answer(use.capability)) for use in find_uses(design))
 
 
 def unmet_findings(verdicts: Iterable[Verdict], target: TargetFile) -> tuple[Finding, ...]:
-    """Return what is not met as findings: what is not there is an error, what differs or is unknown a warning."""
+    """Return findings for unmet uses: an error if unsupported, a warning if different or unknown."""
     return tuple(_finding(verdict, target) for verdict in verdicts if not verdict.met)
 
 

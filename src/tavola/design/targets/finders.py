@@ -1,4 +1,4 @@
-"""Finders: how each capability is found out, by calls on a probe's own tables."""
+"""The test of each capability, with calls on the probe's own tables."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Finder = Callable[[ProbeRun, str], Answer]
 
 
 def _answer_if(held: bool, otherwise: str, remark: str = "") -> Answer:
-    """Return what was seen in one word; `remark` says what was not tried."""
+    """Return yes or no, with an explanation; `remark` says what was not tested."""
     return Answer("yes", remark) if held else Answer("partial", otherwise)
 
 
 def _is_refused(ask: Callable[[], object], code: str) -> bool:
-    """Return whether the server refuses something with a fault of this code; one that hinders is not its answer."""
+    """Return whether the server rejects a call with this code; transient faults are raised."""
     try:
         ask()
     except Fault as fault:
@@ -69,7 +69,7 @@ def _transact_read(run: ProbeRun, table: str) -> Answer:
 
 
 def _indexed(run: ProbeRun) -> str:
-    """Return a table with an index of each kind, made once."""
+    """Return a table with an index of each kind, created once."""
     name = run.name("indexed")
     if name not in run.tables:
         run.make(
@@ -179,7 +179,7 @@ def _index_local(run: ProbeRun, table: str) -> Answer:
 
 
 def _stream_records(run: ProbeRun) -> list[dict[str, Any]]:
-    """Return the records of a table that an item was put to, changed and deleted from."""
+    """Return the stream records of putting, updating and deleting an item."""
     name = run.name("stream")
     if name in run.tables:
         return _read_stream(run, name)

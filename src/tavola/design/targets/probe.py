@@ -1,8 +1,7 @@
-"""Probe: what a server can do, found out by small calls on tables of the probe's own.
+"""The probe: finds the capabilities of an endpoint with small calls on its own tables.
 
-About a hundred calls on a few tables that are made for it and taken away at the end, whatever happens. Every capability
-gets an answer from what the server did; what the probe was denied or hindered to find out, or what small calls cannot
-show, is unknown.
+About a hundred calls on a few tables, which are removed at the end in any case. An answer is what the server did; what was denied,
+blocked or cannot be seen with small calls is unknown.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ Told = Callable[[int, int], None]
 
 
 class ProbeFailed(TavolaError):
-    """A server that could not be probed at all: no table can be made there."""
+    """An endpoint that cannot be probed, since it lets no table be created."""
 
 
 def probe(
@@ -39,10 +38,10 @@ def probe(
     clear_s: float = CLEAR_S,
     progress: Told | None = None,
 ) -> tuple[TargetFile, tuple[str, ...]]:
-    """Return what a server can do, and the tables and backups that could not be removed again.
+    """Return the capabilities of an endpoint, and the tables and backups that could not be removed.
 
-    `title` is what the server is called. Each finding stands alone: one that is denied, throttled or hindered otherwise
-    leaves its capability unknown, with what broke. `clear_s` is the patience for removing everything.
+    `title` names the endpoint. Tests are independent: one that is denied, throttled or otherwise blocked leaves its capability unknown,
+    with the reason. `clear_s` limits the time for removing everything.
     """
     run = ProbeRun(backend, f"tavola-probe-{entropy.bytes(4).hex()}", wait_s)
     answers: dict[str, Answer] = dict.fromkeys(capabilities(), UNKNOWN)

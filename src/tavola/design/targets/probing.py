@@ -1,4 +1,4 @@
-"""Probing: a probe's calls, its patience, and the tables and backups of its own that it removes again."""
+"""A probe run: calls with retries, and the tables and backups that it creates and removes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _STEP_S = 0.05
 
 
 class ProbeBlocked(TavolaError):
-    """A call that only prepares a finding failed: it says nothing of what was to be found out."""
+    """A call that prepares a test failed, so the test has no result."""
 
 
 @dataclass(slots=True)
 class ProbeRun:
-    """One run: the server, and the tables and backups that were made there."""
+    """One run: the endpoint, and the tables and backups created there."""
 
     backend: Backend
     prefix: str
@@ -40,7 +40,7 @@ class ProbeRun:
         return self.backend.call(operation, request)
 
     def call_until_ready(self, operation: str, **request: Any) -> dict[str, Any]:
-        """Ask again while something is busy there, until the patience ends; then its fault is the answer."""
+        """Call again while a resource is busy, until the time is up; then raise the fault."""
         deadline = monotonic() + self.wait_s
         while True:
             try:
@@ -54,7 +54,7 @@ class ProbeRun:
         return f"{self.prefix}-{part}"
 
     def make(self, part: str, **more: Any) -> str:
-        """Make a table of one's own with a key of two texts, and wait for it."""
+        """Create a table with a partition and a sort key of type S, and wait for it."""
         name: str = more.pop("TableName", self.name(part))
         request: dict[str, Any] = {
             "TableName": name,
@@ -73,14 +73,14 @@ class ProbeRun:
         return table
 
     def prepare(self, operation: str, **request: Any) -> dict[str, Any]:
-        """Ask for something that every engine has, and that is not what is to be found out."""
+        """Make a call that every implementation supports and that is not under test."""
         try:
             return self.call_until_ready(operation, **request)
         except Fault as fault:
             raise ProbeBlocked(f"{operation} answers {fault.code}: {fault}") from fault
 
     def wait_until(self, done: Callable[[], bool]) -> bool:
-        """Ask again until something is so, or the patience ends; return whether it came to be."""
+        """Poll until `done` is true or the time is up; return whether it became true."""
         deadline = monotonic() + self.wait_s
         while not done():
             if monotonic() >= deadline:
@@ -109,7 +109,7 @@ class ProbeRun:
         return items
 
     def clear(self, clear_s: float) -> list[str]:
-        """Take backups and tables away again, with patience while they are busy; return those that stayed."""
+        """Delete backups and tables, waiting while they are busy; return those that remain."""
         deadline = monotonic() + clear_s
         left = [arn for arn in self.backups if not self._remove("DeleteBackup", deadline, BackupArn=arn)]
         left += [name for name in self.tables if not self._remove("DeleteTable", deadline, TableName=name)]
@@ -147,7 +147,7 @@ class ProbeRun:
 
 
 def unprotect_table(run: ProbeRun, name: str) -> bool:
-    """Take a table's protection from deletion off; return whether it is off, or the table gone."""
+    """Disable a table's deletion protection; return whether it is off, or the table gone."""
     try:
         run.call("UpdateTable", TableName=name, DeletionProtectionEnabled=False)
     except Fault as fault:
@@ -156,27 +156,27 @@ def unprotect_table(run: ProbeRun, name: str) -> bool:
 
 
 def is_unsupported(fault: Fault) -> bool:
-    """Return whether a fault says that the server has no such thing; that somebody may not, or it is busy, says nothing."""
+    """Return whether a fault means that the feature does not exist; denied or busy does not."""
     if _passes(fault) or fault.code.startswith("AccessDenied"):
         return False
     return fault.code in _LACKING or any(word in str(fault).lower() for word in _LACKING_WORDS)
 
 
 def _passes(fault: Fault) -> bool:
-    """Return whether the same call may succeed in a while."""
+    """Return whether the same call may succeed later."""
     return fault.retryable or fault.code in BUSY
 
 
 def text_attribute(name: str) -> dict[str, str]:
-    """Return the definition of an attribute of text."""
+    """Return the definition of an attribute of type S."""
     return {"AttributeName": name, "AttributeType": "S"}
 
 
 def hash_key(name: str) -> dict[str, str]:
-    """Return an attribute as a partition key."""
+    """Return the schema element of a partition key."""
     return {"AttributeName": name, "KeyType": "HASH"}
 
 
 def range_key(name: str) -> dict[str, str]:
-    """Return an attribute as a sort key."""
+    """Return the schema element of a sort key."""
     return {"AttributeName": name, "KeyType": "RANGE"}

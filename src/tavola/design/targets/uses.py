@@ -1,4 +1,4 @@
-"""Uses: the capabilities that a design needs, each with the places that need it."""
+"""The capabilities that a design uses, and where."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAME_CHARACTERS_SHORT = 192  # the longest table name that every engine with lon
 
 @dataclass(frozen=True, slots=True)
 class FeatureUse:
-    """One need of a capability: where, and for what, as the end of a sentence that begins with the place."""
+    """One use of a capability: the place, and its purpose as the end of a sentence that begins with the place."""
 
     capability: str
     place: DesignPath
@@ -21,7 +21,7 @@ class FeatureUse:
 
 
 def find_uses(design: Design) -> tuple[FeatureUse, ...]:
-    """Return what a design needs, table by table in the order of its declaration."""
+    """Return the uses in a design, in the order of its declarations."""
     found: list[FeatureUse] = []
     for table in design.tables:
         found += _of_settings(table)

@@ -1,8 +1,7 @@
-"""Remedies: what a finding says to do, done to a copy of the design.
+"""Remedies: functions that carry out the remedy of a finding on a copy of the design.
 
-Where a remedy is mechanical, a design is altered so that the finding ends, for whoever wants to see the difference or
-take it over. Nobody's source and nobody's table is touched; what takes a person (a question nobody asks any more, a body that moves to
-a blob store) is left to the rule's own words.
+Only mechanical remedies are here. What needs a decision, such as removing a feature or moving data elsewhere, is left to the
+text of the rule. Source files and tables are never changed.
 """
 
 from tavola.design.lint.remedies.fixes import FIXERS, LintFix, propose_fix

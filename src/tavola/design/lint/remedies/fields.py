@@ -1,4 +1,4 @@
-"""Fields: remedies that are a field declared otherwise, or an entity."""
+"""Fixes that change the declaration of a field or an entity."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CHARACTERS = (256, 128, 64, 32)  # bounds of a text that stands in a key
 
 
 def epoch_seconds(field: FieldDesign, attribute: str | None = None) -> FieldDesign:
-    """Return a field as DynamoDB expires items by it: a moment, stored as a number of seconds."""
+    """Return a field as a TTL attribute: a time, stored as epoch seconds."""
     return replace(
         field,
         attribute=field.attribute if attribute is None else attribute,
@@ -111,7 +111,7 @@ def _counted(design: Design, finding: Finding) -> Iterator[Proposal]:
 
 
 def _written_once(design: Design, finding: Finding) -> Iterator[Proposal]:
-    """Give the ways to let the second of two writers fail: a new key, a lock, or a condition that other code has."""
+    """Yield ways to make the second of two writers fail: a new key, a lock, or a condition in foreign code."""
     found = field_at(design, finding)
     if found is None:
         return

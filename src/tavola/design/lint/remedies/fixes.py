@@ -1,6 +1,6 @@
-"""Mending: the first way to do what a remedy says that ends the finding and brings no other error.
+"""Fixes: the first proposal that removes a finding without adding an error.
 
-A proposal is judged before anybody sees it: the rule is asked again, then all of them. So what is shown as a remedy is one.
+Each proposal is checked before it is returned: first with the rule of the finding, then with all rules.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FIXERS: dict[str, Fixer] = {
 
 @dataclass(frozen=True, slots=True)
 class LintFix:
-    """A design without a finding that it had: what was changed, in a sentence, and what the rules say of it now."""
+    """A design without the finding, a sentence about the change, and the report of the new design."""
 
     design: Design
     summary: str
@@ -35,10 +35,10 @@ class LintFix:
 def propose_fix(
     design: Design, finding: Finding, *, production: bool = False, before: LintReport | None = None
 ) -> LintFix | None:
-    """Return a design as a finding's remedy would have it; None where no change of the design alone does it.
+    """Return a fix for a finding; None if no change of the design alone removes it.
 
-    `before` is what the rules found, where the caller knows. Of several ways the first is taken that ends the finding and brings
-    no new warning, else the first that brings no new error.
+    Pass the current report as `before` if known. Prefers the first proposal that adds no warning, else the first that adds no
+    error.
     """
     fixer = FIXERS.get(finding.rule)
     if fixer is None:
@@ -59,7 +59,7 @@ def propose_fix(
 def _check_proposal(
     design: Design, proposal: Proposal, finding: Finding, production: bool
 ) -> LintReport | None:
-    """Return what the rules say of a proposal; None where it is no design, or the finding still stands."""
+    """Return the report of a proposal; None if it is invalid or still has the finding."""
     if proposal.design == design:
         return None
     if not _survives_round_trip(proposal.design) and _survives_round_trip(design):
@@ -73,7 +73,7 @@ def _check_proposal(
 
 
 def _survives_round_trip(design: Design) -> bool:
-    """Tell whether a design is the same after it was written down and read."""
+    """Return whether a design is the same after it is written as a document and read again."""
     try:
         return read_document(write_document(design)) == design
     except TavolaError:
@@ -85,7 +85,7 @@ def _has_finding(report: LintReport, finding: Finding) -> bool:
 
 
 def _has_new_findings(before: LintReport, after: LintReport, severity: Severity) -> bool:
-    """Tell whether there are findings of a severity at a place that had fewer of that rule."""
+    """Return whether a rule has more findings at some place than before, of this severity."""
     had = Counter((each.rule, each.place) for each in before.findings)
     has = Counter((each.rule, each.place) for each in after.findings if each.severity == severity)
     return any(count > had[what] for what, count in has.items())

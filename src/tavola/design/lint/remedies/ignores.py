@@ -1,4 +1,4 @@
-"""Ignores: remedies for what somebody wrote down to let stand."""
+"""Fixes that change or remove an ignore."""
 
 from __future__ import annotations
 

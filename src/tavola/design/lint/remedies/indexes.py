@@ -1,4 +1,4 @@
-"""Indexes: remedies that are an index dropped, projected otherwise, or added for a question."""
+"""Fixes that drop an index, change its projection, or add one for a need."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _KEY_TAGS = ("S", "N", "B")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A key that a question would be asked by: partition fields, then those it is found and sorted by."""
+    """The key of an index to add: partition fields, then sort fields."""
 
     partition: tuple[str, ...]
     sorts: tuple[str, ...]
@@ -54,10 +54,10 @@ class Wanted:
 def with_index(
     design: Design, table: TableDesign, entity: EntityDesign, wanted: Wanted
 ) -> tuple[Design, IndexDesign] | None:
-    """Return a design with an index more that an entity is found in by such a key; None where fields cannot be a key.
+    """Return a design with one more index for an entity; None if the fields cannot form a key.
 
-    Its key is the items' own attributes, so that nothing has to be written twice. Without a field for its partition it is
-    made by templates: one constant, spread over shards where it is to be.
+    The key uses the items' own attributes, so that nothing is stored twice. Without a partition field, templates make a constant
+    partition key, sharded if requested.
     """
     known = {field.name: field for field in entity.fields}
     fields = [known.get(name) for name in (*wanted.partition, *wanted.sorts)]
@@ -117,7 +117,7 @@ def _made_key(table: TableDesign, entity: EntityDesign, name: str, wanted: Wante
 def _projected(
     table: TableDesign, entity: EntityDesign, keys: Sequence[str], access: AccessPattern | None
 ) -> tuple[str, ...] | Literal["ALL", "KEYS_ONLY"]:
-    """Return what the answer is used for, where a question says it; else everything."""
+    """Return the attributes that a need uses, if it declares them; else ALL."""
     if access is None or not access.reads:
         return "ALL"
     wanted = {*access.reads, *access.filters}
@@ -164,7 +164,7 @@ def _narrower(design: Design, finding: Finding) -> Iterator[Proposal]:
 
 
 def _wider(design: Design, finding: Finding) -> Iterator[Proposal]:
-    """Give the index with the attributes that a question reads and it lacks."""
+    """Yield the index with the attributes that a need reads and the index lacks."""
     asked, need = pattern_at(design, finding), need_at(design, finding)
     if asked is not None:
         table, entity, pattern = asked

@@ -1,4 +1,4 @@
-"""Keys: remedies that are a key made otherwise: spread over shards, padded, begun differently, left out where a part is absent."""
+"""Fixes that change how a key is made: shards, padding, prefixes, or sparse."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COPY = "; items that stand are under the old key, which none can change: they a
 
 
 def _spread(design: Design, finding: Finding) -> Iterator[Proposal]:
-    """Give the key over as many shards as bear what comes to it, filled to what is planned for."""
+    """Yield the key with as many shards as its load needs."""
     context = LintContext(design)
     for table, entity, key in keys_at(design, finding):
         found = partition_heat(context, table, entity, key)
@@ -52,7 +52,7 @@ def _gathered(design: Design, finding: Finding) -> Iterator[Proposal]:
 
 
 def sharded(table: TableDesign, key: KeyDesign, count: int) -> KeyDesign | None:
-    """Return a key over so many shards, one being none; None where its partition is an attribute of the items' own."""
+    """Return a key with `count` shards, 1 meaning none; None if its partition key is the items' own attribute."""
     last = key.hash[-1]
     if last.template is None:
         return None
@@ -67,7 +67,7 @@ def sharded(table: TableDesign, key: KeyDesign, count: int) -> KeyDesign | None:
 
 
 def _padded(design: Design, finding: Finding) -> Iterator[Proposal]:
-    """Give the sort key with its whole numbers padded, so that they sort by size; fractions as a number attribute, in an index of theirs."""
+    """Yield the sort key with whole numbers zero-padded, so that they sort by value; fractions get an index by number."""
     for table, entity, key in keys_at(design, finding):
         numbers = {
             field.name
@@ -94,7 +94,7 @@ def _padded(design: Design, finding: Finding) -> Iterator[Proposal]:
 def _by_number(
     design: Design, table: TableDesign, entity: EntityDesign, key: KeyDesign
 ) -> Iterator[Proposal]:
-    """Give an index that is this entity's alone, sorted by the number that its sort key is the text of."""
+    """Yield an index of this entity alone, sorted by the number that its sort key has as text."""
     others = [each for each in table.entities if each is not entity and each.key_on(key.index) is not None]
     if key.index is None or others or len(key.range) != 1 or len(key.range[0].fields) != 1:
         return
@@ -135,7 +135,7 @@ def _with_zeros(source: SourceDesign, numbers: set[str]) -> SourceDesign:
 
 
 def _begun_apart(design: Design, finding: Finding) -> Iterator[Proposal]:
-    """Give the entity with a word of its own before its sort key, else before its partition key."""
+    """Yield the entity with its own prefix in the sort key, else in the partition key."""
     home = entity_at(design, finding)
     if home is None:
         return
@@ -177,7 +177,7 @@ def _sparse(design: Design, finding: Finding) -> Iterator[Proposal]:
 
 
 def _global(design: Design, finding: Finding) -> Iterator[Proposal]:
-    """Give the table with global indexes in the place of its local ones, which bind a partition to 10 GB."""
+    """Yield the table with global indexes instead of local ones, which limit a partition key to 10 GB."""
     home = entity_at(design, finding)
     if home is None:
         return

@@ -1,4 +1,4 @@
-"""Asking: remedies for questions: asked by a key that there is, by an index that is added, or of less at once."""
+"""Fixes that change how a need is read: by an existing key, by a new index, or in smaller batches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHARDS = (1, 4, 16)  # of a constant partition, as many as the traffic asks for
 
 
 def _served(design: Design, finding: Finding) -> Iterator[Proposal]:
-    """Give a need asked by the best key that there is, then by an index that is made for it."""
+    """Yield the need with a route by the best existing key, then by a new index."""
     need = need_at(design, finding)
     if need is None:
         yield from _moved(design, finding)
@@ -69,7 +69,7 @@ def _served(design: Design, finding: Finding) -> Iterator[Proposal]:
 
 
 def _companions(design: Design, need: Need, equal: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Give the orders in which others ask for the same items: one index can serve them all."""
+    """Yield the orders in which other needs read the same items, so that one index can serve all."""
     for other in design.needs:
         same = {given.field for given in other.where if given.operator in ("=", "in")} == set(equal)
         if other is not need and other.entities == need.entities and same and other.order:
@@ -77,7 +77,7 @@ def _companions(design: Design, need: Need, equal: tuple[str, ...]) -> Iterator[
 
 
 def _routed(need: Need, path: AccessPath) -> Need:
-    """Return a need that is asked by a key: each attribute of it as far as its fields are given."""
+    """Return a need with a route by an access path."""
     given = {each.field: each for each in need.where}
     keys: list[Given] = []
     for source in path.key.sources:
@@ -115,7 +115,7 @@ def _without_filters(need: Need) -> AccessPattern | None:
 
 
 def _moved(design: Design, finding: Finding) -> Iterator[Proposal]:
-    """Give a query that is filtered, asked by an index that has what it is filtered by in its key."""
+    """Yield a filtered query on an index that has the filtered fields in its key."""
     found = pattern_at(design, finding)
     if found is None or found[2].access is None:
         return

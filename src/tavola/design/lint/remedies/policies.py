@@ -1,4 +1,4 @@
-"""Policies: remedies that are a statement worded otherwise."""
+"""Fixes that change a policy statement."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _policy(design: Design, finding: Finding) -> Policy | None:
 def _reworded(
     design: Design, finding: Finding, change: Callable[[Statement], Statement], summary: str
 ) -> Iterator[Proposal]:
-    """Give the policy with each statement changed alone that a change makes a difference to, then all of them."""
+    """Yield the policy with `change` applied to each affected statement alone, then to all of them."""
     policy = _policy(design, finding)
     if policy is None:
         return
@@ -128,7 +128,7 @@ def _renamed(arn: str, table: TableDesign) -> str:
 
 
 def _led(design: Design, finding: Finding) -> Iterator[Proposal]:
-    """Give the value of a partition key as the key of an entity is written: its literal first."""
+    """Yield the statement with the literal prefix of an entity's key before its partition key value."""
     table = table_at(design, finding)
     if table is None:
         return
@@ -167,7 +167,7 @@ def _literal(key: KeyDesign) -> str:
 
 
 def _bound(design: Design, finding: Finding) -> Iterator[Proposal]:
-    """Give the statement bound to the tenant of who asks, on the table or index whose key begins with it."""
+    """Yield the statement limited to the tenant of the caller, on the table or index whose key begins with the tenant."""
     table = table_at(design, finding)
     if table is None:
         return
@@ -225,7 +225,7 @@ def _tenant_keys(table: TableDesign) -> Iterator[tuple[EntityDesign, KeyDesign, 
 
 
 def _named(design: Design, finding: Finding) -> Iterator[Proposal]:
-    """Give the statement with the actions that the design's patterns take, on its tables and their indexes."""
+    """Yield the statement with the actions that the design's patterns need, on its tables and indexes."""
     policy = _policy(design, finding)
     named = () if policy is None else policy.tables
     tables = [table for table in design.tables if not named or table.name in named]

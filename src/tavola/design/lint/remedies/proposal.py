@@ -1,7 +1,4 @@
-"""Proposal: a design altered as a remedy says, and the parts of a design that a finding is about.
-
-What a finding names is found again by its place; how a part is put back is said here once for all remedies.
-"""
+"""Proposals, and helpers for fixes: find the part of a design that a finding is about, and replace a part."""
 
 from __future__ import annotations
 
@@ -27,23 +24,23 @@ from tavola.model.document import (
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A design with one thing changed, and what is to be known of it: what the change is, what else it asks for."""
+    """An altered design, and a sentence about the change and what else it requires."""
 
     design: Design
     summary: str
 
 
 Fixer = Callable[[Design, Finding], Iterator[Proposal]]
-"""Gives the ways to do what a remedy says, the plainest first; none where it takes a person."""
+"""Yields proposals for a finding, the simplest first; none if it needs a decision by a person."""
 
 
 def table_at(design: Design, finding: Finding) -> TableDesign | None:
-    """Return the table that a finding is about, or about something in."""
+    """Return the table of a finding."""
     return next((table for table in design.tables if table.name == finding.place.table), None)
 
 
 def index_at(design: Design, finding: Finding) -> tuple[TableDesign, IndexDesign] | None:
-    """Return the index that a finding is about, with its table."""
+    """Return the index of a finding, with its table."""
     table = table_at(design, finding)
     for index in () if table is None else table.indexes:
         if table is not None and f"{table.label}.{index.label}" == finding.place.name:
@@ -52,7 +49,7 @@ def index_at(design: Design, finding: Finding) -> tuple[TableDesign, IndexDesign
 
 
 def entity_at(design: Design, finding: Finding) -> tuple[TableDesign, EntityDesign] | None:
-    """Return the entity that a finding is about, or about a field, a pattern or a write of."""
+    """Return the entity of a finding, or of its field, pattern or write."""
     table, name = table_at(design, finding), finding.place.name
     if table is None:
         return None
@@ -63,7 +60,7 @@ def entity_at(design: Design, finding: Finding) -> tuple[TableDesign, EntityDesi
 
 
 def field_at(design: Design, finding: Finding) -> tuple[TableDesign, EntityDesign, FieldDesign] | None:
-    """Return the field that a finding is about."""
+    """Return the field of a finding."""
     home = entity_at(design, finding)
     for field in () if home is None else home[1].fields:
         if home is not None and f"{home[1].name}.{field.name}" == finding.place.name:
@@ -72,7 +69,7 @@ def field_at(design: Design, finding: Finding) -> tuple[TableDesign, EntityDesig
 
 
 def pattern_at(design: Design, finding: Finding) -> tuple[TableDesign, EntityDesign, PatternDesign] | None:
-    """Return the key or query class that a finding is about."""
+    """Return the key or query class of a finding."""
     home = entity_at(design, finding)
     if home is None:
         return None
@@ -83,7 +80,7 @@ def pattern_at(design: Design, finding: Finding) -> tuple[TableDesign, EntityDes
 
 
 def write_at(design: Design, finding: Finding) -> tuple[TableDesign, EntityDesign, WritePattern] | None:
-    """Return the write that a finding is about."""
+    """Return the write pattern of a finding."""
     home = entity_at(design, finding)
     for write in () if home is None else home[1].writes:
         if home is not None and f"{home[1].name}: {write.title}" == finding.place.name:
@@ -92,7 +89,7 @@ def write_at(design: Design, finding: Finding) -> tuple[TableDesign, EntityDesig
 
 
 def consumer_at(design: Design, finding: Finding) -> tuple[TableDesign, Consumer] | None:
-    """Return the consumer that a finding is about."""
+    """Return the consumer of a finding."""
     table = table_at(design, finding)
     for consumer in () if table is None else table.consumers:
         if table is not None and consumer.name == finding.place.name:
@@ -101,14 +98,14 @@ def consumer_at(design: Design, finding: Finding) -> tuple[TableDesign, Consumer
 
 
 def need_at(design: Design, finding: Finding) -> Need | None:
-    """Return the need that a finding is about."""
+    """Return the need of a finding."""
     if finding.place.kind != "need":
         return None
     return next((need for need in design.needs if need.name == finding.place.name), None)
 
 
 def keys_at(design: Design, finding: Finding) -> Iterator[tuple[TableDesign, EntityDesign, KeyDesign]]:
-    """Give the keys that a finding can be about: of its pattern, or of an entity those that no pattern asks by."""
+    """Yield the keys that a finding may be about: that of its pattern, or those of its entity without a pattern."""
     asked = pattern_at(design, finding)
     if asked is not None:
         table, entity, pattern = asked
@@ -124,7 +121,7 @@ def keys_at(design: Design, finding: Finding) -> Iterator[tuple[TableDesign, Ent
 
 
 def home_of(design: Design, need: Need) -> tuple[TableDesign, EntityDesign] | None:
-    """Return where the one entity of a need lives; None where it is of several, or has no key yet."""
+    """Return the table and entity of a need; None if it has several entities, or no table yet."""
     if len(need.entities) != 1:
         return None
     for table in design.tables:
@@ -135,19 +132,19 @@ def home_of(design: Design, need: Need) -> tuple[TableDesign, EntityDesign] | No
 
 
 def put_settings(design: Design, table: TableDesign, **changes: Any) -> Design:
-    """Return a design with settings of one table changed; they are known then."""
+    """Return a design with some settings of a table replaced."""
     unknown = tuple(name for name in table.settings.unknown if name not in changes)
     settings = replace(table.settings, unknown=unknown, **changes)
     return with_table(design, replace(table, settings=settings))
 
 
 def put_entity(design: Design, table: TableDesign, entity: EntityDesign) -> Design:
-    """Return a design with one entity in the place of the one that has its name."""
+    """Return a design with the entity of the same name replaced."""
     return with_table(design, with_entity(table, entity))
 
 
 def put_field(design: Design, table: TableDesign, entity: EntityDesign, field: FieldDesign) -> Design:
-    """Return a design with one field in the place of the one that has its name."""
+    """Return a design with the field of the same name replaced."""
     fields = tuple(field if each.name == field.name else each for each in entity.fields)
     return put_entity(design, table, replace(entity, fields=fields))
 
@@ -155,7 +152,7 @@ def put_field(design: Design, table: TableDesign, entity: EntityDesign, field: F
 def put_write(
     design: Design, table: TableDesign, entity: EntityDesign, old: WritePattern, new: WritePattern
 ) -> Design:
-    """Return a design with one write in the place of another."""
+    """Return a design with a write pattern replaced."""
     writes = tuple(new if each is old else each for each in entity.writes)
     return put_entity(design, table, replace(entity, writes=writes))
 
@@ -163,7 +160,7 @@ def put_write(
 def put_key(
     design: Design, table: TableDesign, entity: EntityDesign, old: KeyDesign, new: KeyDesign
 ) -> Design:
-    """Return a design with one key of an entity in the place of another."""
+    """Return a design with a key of an entity replaced."""
     changed = replace(
         entity,
         key=new if entity.key is old else entity.key,
@@ -173,11 +170,11 @@ def put_key(
 
 
 def put_consumer(design: Design, table: TableDesign, old: Consumer, **changes: Any) -> Design:
-    """Return a design with one consumer changed."""
+    """Return a design with some attributes of a consumer replaced."""
     consumers = tuple(replace(each, **changes) if each is old else each for each in table.consumers)
     return with_table(design, replace(table, consumers=consumers))
 
 
 def put_need(design: Design, old: Need, new: Need) -> Design:
-    """Return a design with one need in the place of another."""
+    """Return a design with a need replaced."""
     return replace(design, needs=tuple(new if each is old else each for each in design.needs))

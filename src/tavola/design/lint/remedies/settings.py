@@ -1,4 +1,4 @@
-"""Settings: remedies that are a setting of the table."""
+"""Fixes that change a setting of the table."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _both_images(design: Design, finding: Finding) -> Iterator[Proposal]:
 
 
 def _expiring(design: Design, finding: Finding) -> Iterator[Proposal]:
-    """Give both ways to join a time to live with a field: the table names the field's attribute, or the field the table's."""
+    """Yield both ways to match TTL and field: the table names the field's attribute, or the field takes the table's."""
     table, found = table_at(design, finding), field_at(design, finding)
     if table is None or table.settings.ttl is None:
         return

@@ -1,4 +1,4 @@
-"""Writes: remedies that are a write, or a consumer of the stream, declared otherwise."""
+"""Fixes that change a write pattern or a stream consumer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _alone(design: Design, finding: Finding) -> Iterator[Proposal]:
 
 
 def _rewriting(design: Design, finding: Finding) -> Iterator[Proposal]:
-    """Give the write with every key of an index in it that its fields feed, or that other puts write."""
+    """Yield the write with all index keys that depend on its fields, or that other puts write."""
     found = write_at(design, finding)
     if found is None:
         return

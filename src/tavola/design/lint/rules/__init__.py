@@ -1,4 +1,4 @@
-"""Rules: one file a rule, named for the defect, with its why, an example and what to do instead."""
+"""The rules: one module each, named after the defect, with Why, Example and Instead in its docstring."""
 
 from collections.abc import Mapping
 

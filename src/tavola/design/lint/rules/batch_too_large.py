@@ -21,13 +21,13 @@ SEVERITY: Severity = "error"
 
 def find(context: LintContext) -> Iterator[Finding]:
     """Yield the needs that fetch too many keys per request, or keys without a sort key."""
-    for asked in context.routed_needs():
-        if asked.route.operation not in ("get", "batch_get"):
+    for routed in context.routed_needs():
+        if routed.route.operation not in ("get", "batch_get"):
             continue
-        place = context.need_place(asked.need)
-        items = asked.need.access.items if asked.need.access is not None else None
-        if asked.route.operation == "batch_get" and items is not None:
-            each = -(-items // max(1, asked.route.queries))
+        place = context.need_place(routed.need)
+        items = routed.need.access.items if routed.need.access is not None else None
+        if routed.route.operation == "batch_get" and items is not None:
+            each = -(-items // max(1, routed.route.queries))
             if each > BATCH_GET_KEYS_MAX:
                 yield Finding(
                     "batch-too-large",
@@ -36,13 +36,13 @@ def find(context: LintContext) -> Iterator[Finding]:
                     f"it fetches {each:,} keys in one request, and a batch takes {BATCH_GET_KEYS_MAX}",
                     f"ask for {BATCH_GET_KEYS_MAX} at a time, and again for what was not processed",
                 )
-        given = {key.field for key in asked.route.keys}
-        missing = [name for name in asked.table.settings.key_names if name not in given]
+        given = {key.field for key in routed.route.keys}
+        missing = [name for name in routed.table.settings.key_names if name not in given]
         if given and missing:
             yield Finding(
                 "batch-too-large",
                 SEVERITY,
                 place,
-                f"its keys lack {missing[0]}, which is part of the key of {asked.table.name}: DynamoDB refuses them",
+                f"its keys lack {missing[0]}, which is part of the key of {routed.table.name}: DynamoDB refuses them",
                 f"give {missing[0]} with each key, or query by the partition key",
             )

@@ -22,21 +22,23 @@ def find(context: LintContext) -> Iterator[Finding]:
     """Yield consistent reads on a global index."""
     for table, entity, pattern in context.design.patterns():
         if pattern.access is not None and pattern.access.consistent and not pattern.hydrate:
-            yield from _found(
+            yield from _check_index(
                 context, table.name, pattern.index, context.pattern_place(table, entity, pattern)
             )
     for table in context.design.tables:
         for collection in table.collections:
             if collection.access is not None and collection.access.consistent:
-                yield from _found(
+                yield from _check_index(
                     context, table.name, collection.index, context.collection_place(table, collection)
                 )
-    for asked in context.routed_needs():
-        if asked.need.access is not None and asked.need.access.consistent:
-            yield from _found(context, asked.table.name, asked.route.index, context.need_place(asked.need))
+    for routed in context.routed_needs():
+        if routed.need.access is not None and routed.need.access.consistent:
+            yield from _check_index(
+                context, routed.table.name, routed.route.index, context.need_place(routed.need)
+            )
 
 
-def _found(context: LintContext, table: str, name: str | None, place: DesignPath) -> Iterator[Finding]:
+def _check_index(context: LintContext, table: str, name: str | None, place: DesignPath) -> Iterator[Finding]:
     index = context.find_index(context.design.table(table), name)
     if index is not None and not index.local:
         yield Finding(

@@ -31,11 +31,11 @@ def find(context: LintContext) -> Iterator[Finding]:
     for table in context.design.tables:
         for consumer in table.consumers:
             place = DesignPath(kind="consumer", table=table.name, name=consumer.name)
-            for message, remedy in _missed(consumer, expires=table.settings.ttl is not None):
+            for message, remedy in _missed_changes(consumer, expires=table.settings.ttl is not None):
                 yield Finding("consumer-misses-records", SEVERITY, place, message, remedy)
 
 
-def _missed(consumer: Consumer, *, expires: bool) -> Iterator[tuple[str, str]]:
+def _missed_changes(consumer: Consumer, *, expires: bool) -> Iterator[tuple[str, str]]:
     wanted = set(consumer.events or _KINDS)
     kept = " and ".join(consumer.writes)  # who keeps nothing has nothing that becomes wrong
     if kept and "MODIFY" in wanted and "INSERT" not in wanted:
@@ -51,7 +51,7 @@ def _missed(consumer: Consumer, *, expires: bool) -> Iterator[tuple[str, str]]:
             "act on REMOVE too, from the old image",
         )
     if consumer.filters:
-        passed = {kind for each in consumer.filters for kind in _passed(each)}
+        passed = {kind for each in consumer.filters for kind in _matched_kinds(each)}
         dropped = [kind for kind in consumer.events if kind not in passed]
         if dropped:
             yield (
@@ -65,21 +65,21 @@ def _missed(consumer: Consumer, *, expires: bool) -> Iterator[tuple[str, str]]:
             )
 
 
-def _passed(pattern: Mapping[str, Any]) -> Iterator[str]:
+def _matched_kinds(pattern: Mapping[str, Any]) -> Iterator[str]:
     """Yield the kinds of records that one filter can match."""
     named = pattern.get("eventName")
     images = pattern.get("dynamodb")
     for kind in _KINDS:
-        if isinstance(named, list) and not any(_names(each, kind) for each in named):
+        if isinstance(named, list) and not any(_allows_kind(each, kind) for each in named):
             continue
-        if isinstance(images, Mapping) and kind == "REMOVE" and _asks(images.get("NewImage")):
+        if isinstance(images, Mapping) and kind == "REMOVE" and _requires_image(images.get("NewImage")):
             continue
-        if isinstance(images, Mapping) and kind == "INSERT" and _asks(images.get("OldImage")):
+        if isinstance(images, Mapping) and kind == "INSERT" and _requires_image(images.get("OldImage")):
             continue
         yield kind
 
 
-def _names(element: Any, kind: str) -> bool:
+def _allows_kind(element: Any, kind: str) -> bool:
     """Return whether one element of an eventName filter passes a kind; True if it is not understood."""
     match element:
         case str():
@@ -98,10 +98,10 @@ def _names(element: Any, kind: str) -> bool:
             return True
 
 
-def _asks(image: Any) -> bool:
+def _requires_image(image: Any) -> bool:
     """Return whether a filter requires something to be present in an image."""
     if isinstance(image, Mapping):
-        return any(_asks(part) for part in image.values())
+        return any(_requires_image(part) for part in image.values())
     return isinstance(image, list) and {"exists": False} not in image
 
 

@@ -26,14 +26,14 @@ def find(context: LintContext) -> Iterator[Finding]:
     """Yield the consumers that retry without end, or have no destination for failed records."""
     for table in context.design.tables:
         for consumer in table.consumers:
-            wrong = _wrong(consumer)
+            wrong = _problem(consumer)
             if wrong is not None:
                 severity, message, remedy = wrong
                 place = DesignPath(kind="consumer", table=table.name, name=consumer.name)
                 yield Finding("consumer-without-failure-path", severity, place, message, remedy)
 
 
-def _wrong(consumer: Consumer) -> tuple[Severity, str, str] | None:
+def _problem(consumer: Consumer) -> tuple[Severity, str, str] | None:
     if consumer.retries < 0 and not 0 < consumer.max_age_s < STREAM_RETENTION_S:
         return (
             "warning",

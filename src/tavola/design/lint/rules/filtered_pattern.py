@@ -36,15 +36,15 @@ SEVERITY: Severity = "warning"
 def find(context: LintContext) -> Iterator[Finding]:
     """Yield the needs that no key serves without a filter, and the patterns that drop more than they return."""
     for need in context.design.needs:
-        served = context.access_paths(need)
+        paths = context.access_paths(need)
         if need.route is not None and need.route.operation == "scan":
             continue
         home = context.entities_by_name.get(need.entities[0])
-        if home is None or not served:
+        if home is None or not paths:
             continue
-        best = served[0]
+        best = paths[0]
         if need.route is not None and need.route.filters:
-            if _kept(need.access):
+            if _keeps_most(need.access):
                 continue
             message = f"it is filtered by {describe_conditions(need.route.filters)} after the read"
             better = best.serves
@@ -54,7 +54,10 @@ def find(context: LintContext) -> Iterator[Finding]:
                 else f"add {describe_key_for(need)}"
             )
         elif (
-            need.route is None and best.operation == "filter" and not best.obstacle and not _kept(need.access)
+            need.route is None
+            and best.operation == "filter"
+            and not best.obstacle
+            and not _keeps_most(need.access)
         ):
             message = f"{best.key.index or 'the table'} finds it only with a filter by {describe_conditions(best.filtered)}"
             remedy = f"add {describe_key_for(need)}"
@@ -63,27 +66,33 @@ def find(context: LintContext) -> Iterator[Finding]:
         dear = None
         if need.route is not None and need.access is not None:
             filters = [given.field for given in need.route.filters]
-            dear = _dearer(*home, context.find_index(home[0], need.route.index), filters, need.access)
+            dear = _explain_cheaper_filter(
+                *home, context.find_index(home[0], need.route.index), filters, need.access
+            )
         elif need.access is not None:
             filters = [given.field for given in best.filtered]
-            dear = _dearer(*home, context.find_index(home[0], best.key.index), filters, need.access)
+            dear = _explain_cheaper_filter(
+                *home, context.find_index(home[0], best.key.index), filters, need.access
+            )
         yield _finding(context.need_place(need), message + _cost(*home, need.access), remedy, dear)
     for table, entity, pattern in context.design.patterns():
         access = pattern.access
-        if access is None or not access.filters or access.returned is None or _kept(access):
+        if access is None or not access.filters or access.returned is None or _keeps_most(access):
             continue
         message = f"it is filtered by {join_names(access.filters)} after the read" + _cost(
             table, entity, access
         )
         place = context.pattern_place(table, entity, pattern)
-        dear = _dearer(table, entity, context.find_index(table, pattern.index), access.filters, access)
+        dear = _explain_cheaper_filter(
+            table, entity, context.find_index(table, pattern.index), access.filters, access
+        )
         yield _finding(
             place, message, f"put {join_names(access.filters)} into its key, or into a sparse index", dear
         )
     for table in context.design.tables:
         for collection in table.collections:
             access = collection.access
-            if access is None or not access.filters or access.returned is None or _kept(access):
+            if access is None or not access.filters or access.returned is None or _keeps_most(access):
                 continue
             entity = table.entity(collection.members[0].entity)
             message = f"it is filtered by {join_names(access.filters)} after the read" + _cost(
@@ -96,7 +105,7 @@ def find(context: LintContext) -> Iterator[Finding]:
             )
 
 
-def _kept(access: AccessPattern | None) -> bool:
+def _keeps_most(access: AccessPattern | None) -> bool:
     """Return whether at least half of the items read are returned."""
     return (
         access is not None
@@ -116,7 +125,7 @@ def _cost(table: TableDesign, entity: EntityDesign, access: AccessPattern | None
     return f": {format_count(access.items, 'item')} of {each:,} B {are} read{returned}, {format_units(read)} units, {format_per_million(read, 'read')}"
 
 
-def _dearer(
+def _explain_cheaper_filter(
     table: TableDesign,
     entity: EntityDesign,
     index: IndexDesign | None,

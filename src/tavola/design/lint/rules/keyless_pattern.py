@@ -23,10 +23,10 @@ SEVERITY: Severity = "error"
 
 def find(context: LintContext) -> Iterator[Finding]:
     """Yield the needs whose items lack the key of the route, or have it with other fields."""
-    for asked in context.routed_needs():
-        problem = _told(context, asked)
+    for routed in context.routed_needs():
+        problem = _describe_problem(context, routed)
         if problem is not None:
-            yield Finding("keyless-pattern", SEVERITY, context.need_place(asked.need), *problem)
+            yield Finding("keyless-pattern", SEVERITY, context.need_place(routed.need), *problem)
     for table, entity, pattern in context.design.patterns():
         key = entity.key_on(pattern.index)
         index = context.find_index(table, pattern.index)
@@ -44,52 +44,56 @@ def find(context: LintContext) -> Iterator[Finding]:
             )
 
 
-def _told(context: LintContext, asked: RoutedNeed) -> tuple[str, str] | None:
+def _describe_problem(context: LintContext, routed: RoutedNeed) -> tuple[str, str] | None:
     """Return the message and the remedy; None if some item has the key."""
-    if asked.route.operation == "scan":
+    if routed.route.operation == "scan":
         return None
-    if not asked.index_exists:
-        there = join_names([index.name for index in asked.table.indexes]) or "none"
+    if not routed.index_exists:
+        there = join_names([index.name for index in routed.table.indexes]) or "none"
         return (
-            f"it asks {asked.route.index}, and {asked.table.name} has {there}",
+            f"it asks {routed.route.index}, and {routed.table.name} has {there}",
             "add the index, or ask one there is",
         )
-    name = None if asked.index is None else asked.index.name
-    entities = [entity for each in asked.need.entities if (entity := _here(context, asked, each)) is not None]
+    name = None if routed.index is None else routed.index.name
+    entities = [
+        entity
+        for each in routed.need.entities
+        if (entity := _entity_in_table(context, routed, each)) is not None
+    ]
     for entity in entities:
         key = entity.key_on(name)
         if key is None:
-            attributes = join_names(asked.partition_attributes + asked.sort_attributes)
+            attributes = join_names(routed.partition_attributes + routed.sort_attributes)
             return (
-                f"it asks {asked.target_name}, and {entity.name} never carries its key, {attributes}",
+                f"it asks {routed.target_name}, and {entity.name} never carries its key, {attributes}",
                 f"write {attributes} on every {entity.name}",
             )
         missing = [
             each
-            for each in asked.partition_attributes + asked.sort_attributes
+            for each in routed.partition_attributes + routed.sort_attributes
             if each not in {s.attribute for s in key.sources}
         ]
         if missing:
             return (
-                f"it asks {asked.target_name}, and {entity.name} never carries {join_names(missing)}",
+                f"it asks {routed.target_name}, and {entity.name} never carries {join_names(missing)}",
                 f"write {join_names(missing)} on every {entity.name}",
             )
-        other = _other(asked, entity, key)
+        other = _describe_other_key(routed, entity, key)
         if other is not None:
             return other
     return None
 
 
-def _here(context: LintContext, asked: RoutedNeed, name: str) -> EntityDesign | None:
+def _entity_in_table(context: LintContext, routed: RoutedNeed, name: str) -> EntityDesign | None:
     home = context.entities_by_name.get(name)
-    return home[1] if home is not None and home[0] is asked.table else None
+    return home[1] if home is not None and home[0] is routed.table else None
 
 
-def _other(asked: RoutedNeed, entity: EntityDesign, key: KeyDesign) -> tuple[str, str] | None:
+def _describe_other_key(routed: RoutedNeed, entity: EntityDesign, key: KeyDesign) -> tuple[str, str] | None:
     """Return the message for a key that is made of other fields than the need gives, or of other texts."""
-    given = {each.field for each in asked.need.where if each.operator in ("=", "in")}
+    given = {each.field for each in routed.need.where if each.operator in ("=", "in")}
     for source in key.hash:
-        condition = next((each for each in asked.route.keys if each.field == source.attribute), None)
+        condition = next((each for each in routed.route.keys if each.field == source.attribute), None)
         if condition is None or condition.operator != "=":
             continue
         made = source.field if source.template is None else source.template.source

@@ -47,7 +47,7 @@ def find(context: LintContext) -> Iterator[Finding]:
                 "keep the body in a blob store (tavola.patterns.Blobs) or in several items, and what is asked for in this one",
             )
         for write in entity.writes:
-            wasted = _wasted(entity, write)
+            wasted = _wasted_units(entity, write)
             if wasted is not None:
                 units = ceil((write.item_bytes or 0) / WRITE_UNIT_BYTES)
                 yield Finding(
@@ -60,7 +60,7 @@ def find(context: LintContext) -> Iterator[Finding]:
                 )
 
 
-def _wasted(entity: EntityDesign, write: WritePattern) -> float | None:
+def _wasted_units(entity: EntityDesign, write: WritePattern) -> float | None:
     """Return the write units per second that an update pays for unchanged bytes; None if negligible."""
     changed = {*write.changes, *write.adds}
     if write.kind != "update" or not changed or write.per_second is None:

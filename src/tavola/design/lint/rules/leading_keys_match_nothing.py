@@ -47,7 +47,7 @@ def find(context: LintContext) -> Iterator[Finding]:
             ]
             if not statement.allows or not values:
                 continue
-            keys = [found for table in each.tables for found in _keys(each, statement, table)]
+            keys = [found for table in each.tables for found in _granted_keys(each, statement, table)]
             if not keys:
                 continue
             variables = each.document.has_variables
@@ -57,7 +57,7 @@ def find(context: LintContext) -> Iterator[Finding]:
             fitting = {value: [key for key in keys if _fits(pieces[value], key[1])] for value in values}
             lost = [value for value, found in fitting.items() if not found]
             if len(lost) == len(values):
-                told_keys = ", ".join(dict.fromkeys(_spelled(source) for _, source in keys))
+                told_keys = ", ".join(dict.fromkeys(_key_text(source) for _, source in keys))
                 yield Finding(
                     "leading-keys-match-nothing",
                     SEVERITY,
@@ -81,7 +81,7 @@ def find(context: LintContext) -> Iterator[Finding]:
 _Key = tuple[EntityDesign, SourceDesign]
 
 
-def _keys(each: PolicyGrants, statement: PolicyStatement, table: TableDesign) -> Iterator[_Key]:
+def _granted_keys(each: PolicyGrants, statement: PolicyStatement, table: TableDesign) -> Iterator[_Key]:
     """Yield the first partition attribute of each entity in the table and indexes that a statement grants."""
     for entity in table.entities:
         for key in (entity.key, *entity.keys):
@@ -115,5 +115,5 @@ def _not_the_tenant(pieces: tuple[Piece, ...], found: list[_Key]) -> str | None:
     return fields[0][1]
 
 
-def _spelled(source: SourceDesign) -> str:
+def _key_text(source: SourceDesign) -> str:
     return f"{{{source.field}}}" if source.template is None else source.template.source

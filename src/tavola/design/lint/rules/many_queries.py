@@ -26,8 +26,8 @@ _MANY = 31  # a query a day, for a month
 
 def find(context: LintContext) -> Iterator[Finding]:
     """Yield the needs that take more queries than a month has days."""
-    for asked in context.routed_needs():
-        count, access = asked.route.queries, asked.need.access
+    for routed in context.routed_needs():
+        count, access = routed.route.queries, routed.need.access
         if count <= _MANY:
             continue
         least = count * read_units(1, consistent=bool(access and access.consistent))
@@ -38,7 +38,7 @@ def find(context: LintContext) -> Iterator[Finding]:
         yield Finding(
             "many-queries",
             SEVERITY,
-            context.need_place(asked.need),
-            f"one question is {count:,} queries of {asked.target_name}, {least:g} units at least even if they find nothing: {cost}",
+            context.need_place(routed.need),
+            f"one question is {count:,} queries of {routed.target_name}, {least:g} units at least even if they find nothing: {cost}",
             "keep the numbers that it adds up in items of their own, or let a partition hold a longer stretch",
         )

@@ -31,9 +31,9 @@ def find(context: LintContext) -> Iterator[Finding]:
 
     Also the fields of busy keys that probably have few values, if their number is not declared.
     """
-    yield from _uncounted(context)
+    yield from _find_uncounted_fields(context)
     for table in context.design.tables:
-        declared = tuple(_declared(table))
+        declared = tuple(_declared_patterns(table))
         unrated = [name for name, pattern, _ in declared if pattern.per_second is None]
         unsized = [name for name, pattern, known in declared if pattern.item_bytes is None and not known]
         if declared and not unrated and not unsized:
@@ -68,7 +68,7 @@ def find(context: LintContext) -> Iterator[Finding]:
         )
 
 
-def _uncounted(context: LintContext) -> Iterator[Finding]:
+def _find_uncounted_fields(context: LintContext) -> Iterator[Finding]:
     """Yield fields that probably have few values and form a partition key that receives more writes than one partition allows."""
     seen: set[DesignPath] = set()
     for table, entity, key in context.all_keys():
@@ -101,7 +101,7 @@ def _uncounted(context: LintContext) -> Iterator[Finding]:
         )
 
 
-def _declared(table: TableDesign) -> Iterator[tuple[str, AccessPattern | WritePattern, bool]]:
+def _declared_patterns(table: TableDesign) -> Iterator[tuple[str, AccessPattern | WritePattern, bool]]:
     """Yield the patterns and writes of a table, and whether the item size is known without them."""
     known = {entity.name: item_size(table, entity).declared for entity in table.entities}
     for entity in table.entities:

@@ -36,7 +36,7 @@ def find(context: LintContext) -> Iterator[Finding]:
             for write in entity.writes
             if write.kind == "update"
             for effect in context.index_effects(table, entity, write)
-            if effect.index == key.index and _moves(table, entity, key, write, effect.kind)
+            if effect.index == key.index and _moves_entry(table, entity, key, write, effect.kind)
         ]
         if not moves:
             continue
@@ -63,7 +63,7 @@ def find(context: LintContext) -> Iterator[Finding]:
         )
 
 
-def _moves(
+def _moves_entry(
     table: TableDesign, entity: EntityDesign, key: KeyDesign, write: WritePattern, effect: str
 ) -> bool:
     """Return whether a write moves an entry; foreign code that forgets to is counted as if it did."""

@@ -30,22 +30,22 @@ def find(context: LintContext) -> Iterator[Finding]:
     """Yield the sort keys with unpadded numbers; advice if nothing uses their order."""
     for table, entity, key in context.all_keys():
         for source in key.range:
-            fields = list(_bare(table, entity, source))
+            fields = list(_unpadded_numbers(table, entity, source))
             if not fields:
                 continue
-            asked = [title for field in fields for title in _ordered(context, entity, field)]
+            asked = [title for field in fields for title in _reads_in_order(context, entity, field)]
             use = f", which matters to {join_titles(asked)}" if asked else ""
             made = source.attribute if source.template is None else source.template.source
             yield Finding(
                 "numbers-as-text",
                 SEVERITY if asked else "advice",
                 context.key_place(table, entity, key),
-                f"{source.attribute} has {join_names(field.name for field in fields)} as text in {made}, so that {_wrong(fields)}{use}",
+                f"{source.attribute} has {join_names(field.name for field in fields)} as text in {made}, so that {_describe_wrong_order(fields)}{use}",
                 _remedy(fields[0]),
             )
 
 
-def _wrong(fields: list[FieldDesign]) -> str:
+def _describe_wrong_order(fields: list[FieldDesign]) -> str:
     if any(is_fraction(field) for field in fields):
         return "10.5 sorts before 9.5, 0.7 and 0.70 are two values, and negative ones are in reverse"
     return "10 sorts before 9"
@@ -65,7 +65,9 @@ def is_fraction(field: FieldDesign) -> bool:
     return field.type in ("decimal", "float", "double")
 
 
-def _bare(table: TableDesign, entity: EntityDesign, source: SourceDesign) -> Iterator[FieldDesign]:
+def _unpadded_numbers(
+    table: TableDesign, entity: EntityDesign, source: SourceDesign
+) -> Iterator[FieldDesign]:
     """Yield the fields of a key attribute that are unpadded numbers. Epoch times keep their length for centuries."""
     if source.template is None:
         if source.field is not None and source.tag == "S":
@@ -89,7 +91,7 @@ def _numeric(field: FieldDesign) -> bool:
     return field.tags == ("N",) or (field.type in _NUMBERS and "S" in field.tags)
 
 
-def _ordered(context: LintContext, entity: EntityDesign, field: FieldDesign) -> list[str]:
+def _reads_in_order(context: LintContext, entity: EntityDesign, field: FieldDesign) -> list[str]:
     """Return the reads that use a range or the order of a field."""
     return [
         need.title

@@ -25,11 +25,11 @@ SEVERITY: Severity = "error"
 def find(context: LintContext) -> Iterator[Finding]:
     """Yield the link entities that are read from an end for which all or some items lack a key."""
     for need in context.design.needs:
-        served = context.access_paths(need)
+        paths = context.access_paths(need)
         if (
             need.route is None
             and is_reverse_lookup(context, need)
-            and (not served or served[0].operation == "scan")
+            and (not paths or paths[0].operation == "scan")
         ):
             home = context.entities_by_name[need.entities[0]]
             pair = linked_fields(home[1])
@@ -42,10 +42,10 @@ def find(context: LintContext) -> Iterator[Finding]:
                 f"add an index with the key turned round: {pair[1]}, then {pair[0]}",
             )
     for table in context.design.tables:
-        yield from _forgotten(context, table)
+        yield from _find_partial_keys(context, table)
 
 
-def _forgotten(context: LintContext, table: TableDesign) -> Iterator[Finding]:
+def _find_partial_keys(context: LintContext, table: TableDesign) -> Iterator[Finding]:
     """Yield keys that only some items of one kind of link have: two entities with one key, or two puts of one entity."""
     if not table.foreign:
         return

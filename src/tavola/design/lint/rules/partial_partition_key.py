@@ -22,26 +22,22 @@ SEVERITY: Severity = "error"
 
 def find(context: LintContext) -> Iterator[Finding]:
     """Yield the needs that omit a part of the key of their route, or of the only key that nearly serves."""
-    for asked in context.routed_needs():
-        given = {each.field for each in asked.route.keys}
-        missing = [name for name in asked.partition_attributes if name not in given]
-        if asked.route.operation == "query" and asked.index_exists and missing and asked.route.keys:
+    for routed in context.routed_needs():
+        given = {each.field for each in routed.route.keys}
+        missing = [name for name in routed.partition_attributes if name not in given]
+        if routed.route.operation == "query" and routed.index_exists and missing and routed.route.keys:
             yield Finding(
                 "partial-partition-key",
                 SEVERITY,
-                context.need_place(asked.need),
-                f"it leaves out {join_names(missing)} of {asked.target_name}'s partition key ({', '.join(asked.partition_attributes)}): DynamoDB refuses it",
+                context.need_place(routed.need),
+                f"it leaves out {join_names(missing)} of {routed.target_name}'s partition key ({', '.join(routed.partition_attributes)}): DynamoDB refuses it",
                 f"give {join_names(missing)} with =, or make it a sort attribute",
             )
     for need in context.design.needs:
-        served = context.access_paths(need) if need.route is None else ()
-        if (
-            not served
-            or served[0].operation != "scan"
-            or any(serving.obstacle == "stretch" for serving in served)
-        ):
+        paths = context.access_paths(need) if need.route is None else ()
+        if not paths or paths[0].operation != "scan" or any(path.obstacle == "stretch" for path in paths):
             continue
-        near = next((serving for serving in served if serving.obstacle == "partial"), None)
+        near = next((path for path in paths if path.obstacle == "partial"), None)
         if near is not None:
             yield Finding(
                 "partial-partition-key",

@@ -23,24 +23,24 @@ SEVERITY: Severity = "error"
 
 def find(context: LintContext) -> Iterator[Finding]:
     """Yield the needs whose route does so, and needs without a route that no key serves otherwise."""
-    for asked in context.routed_needs():
+    for routed in context.routed_needs():
         stretches = {
-            each.field: each.operator for each in asked.route.keys if each.operator in RANGE_OPERATORS
+            each.field: each.operator for each in routed.route.keys if each.operator in RANGE_OPERATORS
         }
-        wrong = [name for name in asked.partition_attributes if name in stretches]
-        if asked.route.operation == "query" and asked.index_exists and wrong:
+        wrong = [name for name in routed.partition_attributes if name in stretches]
+        if routed.route.operation == "query" and routed.index_exists and wrong:
             yield Finding(
                 "partition-inequality",
                 SEVERITY,
-                context.need_place(asked.need),
-                f"it asks {join_names(f'{name} {stretches[name]}' for name in wrong)}, a partition key of {asked.target_name}: DynamoDB refuses it",
-                f"let {join_names(wrong)} be a sort key: {describe_key_for(asked.need)}",
+                context.need_place(routed.need),
+                f"it asks {join_names(f'{name} {stretches[name]}' for name in wrong)}, a partition key of {routed.target_name}: DynamoDB refuses it",
+                f"let {join_names(wrong)} be a sort key: {describe_key_for(routed.need)}",
             )
     for need in context.design.needs:
-        served = context.access_paths(need) if need.route is None else ()
-        if not served or served[0].operation != "scan":
+        paths = context.access_paths(need) if need.route is None else ()
+        if not paths or paths[0].operation != "scan":
             continue
-        near = next((serving for serving in served if serving.obstacle == "stretch"), None)
+        near = next((path for path in paths if path.obstacle == "stretch"), None)
         if near is not None:
             yield Finding(
                 "partition-inequality",

@@ -42,7 +42,7 @@ def find(context: LintContext) -> Iterator[Finding]:
     """
     for each in readable_policies(context):
         for table in each.tables:
-            rewritten = {entity.name: how for entity, how in _rewritten(each, table)}
+            rewritten = {entity.name: how for entity, how in _rewritable_entities(each, table)}
             if rewritten:
                 how, statement = next(iter(rewritten.values()))
                 yield Finding(
@@ -54,7 +54,7 @@ def find(context: LintContext) -> Iterator[Finding]:
                 )
 
 
-def _rewritten(
+def _rewritable_entities(
     each: PolicyGrants, table: TableDesign
 ) -> Iterator[tuple[EntityDesign, tuple[tuple[str, ...], str]]]:
     mutable = {

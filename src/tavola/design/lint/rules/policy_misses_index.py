@@ -5,7 +5,7 @@ answered with AccessDeniedException, though the policy names the table.
 
 Example: `"Action": ["dynamodb:GetItem", "dynamodb:Query"], "Resource": "…table/tickets"`, and tickets are listed by an index.
 
-Instead: Add the indexes that are asked: `"…table/tickets/index/by_customer"`, or `"…table/tickets/index/*"`.
+Instead: Add the indexes that are used: `"…table/tickets/index/by_customer"`, or `"…table/tickets/index/*"`.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ def find(context: LintContext) -> Iterator[Finding]:
     """
     for each in readable_policies(context):
         for table in each.tables:
-            asked = _asked(context, table)
+            used = _used_indexes(context, table)
             open_ = [
                 found
                 for found in each.statements_allowing(_QUERY, table)
                 if not leading_key_conditions(found)
             ]
-            if not asked or not open_:
+            if not used or not open_:
                 continue  # who is bound to some keys of the table is meant to have no more
-            if any(each.statements_allowing(_QUERY, table, index) for index in asked):
+            if any(each.statements_allowing(_QUERY, table, index) for index in used):
                 continue
             yield Finding(
                 "policy-misses-index",
                 SEVERITY,
                 each.place,
-                f"it allows Query on {table.name} and on none of its indexes, and {len(asked)} of them are asked ({', '.join(asked)}): these "
+                f"it allows Query on {table.name} and on none of its indexes, and {len(used)} of them are asked ({', '.join(used)}): these "
                 "queries are denied",
-                f"add their ARNs: table/{table.name}/index/{asked[0]}, or /index/* for all",
+                f"add their ARNs: table/{table.name}/index/{used[0]}, or /index/* for all",
             )
 
 
-def _asked(context: LintContext, table: TableDesign) -> tuple[str, ...]:
+def _used_indexes(context: LintContext, table: TableDesign) -> tuple[str, ...]:
     """Return the indexes that patterns use, in their order."""
     names = {pattern.index for entity in table.entities for pattern in entity.patterns}
     names |= {collection.index for collection in table.collections}

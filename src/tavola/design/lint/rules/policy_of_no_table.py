@@ -36,12 +36,14 @@ def find(context: LintContext) -> Iterator[Finding]:
     """Yield the policies without a statement about the design, and those that name an unknown index."""
     for each in readable_policies(context):
         about = [
-            statement for statement in each.document.statements if statement.allows and _speaks(statement)
+            statement
+            for statement in each.document.statements
+            if statement.allows and _grants_named_resources(statement)
         ]
         if not about or not each.tables:
             continue
-        if not any(_touches(each, statement) for statement in about):
-            names = dict.fromkeys(name for statement in about for name, _ in _named(statement))
+        if not any(_covers_design(each, statement) for statement in about):
+            names = dict.fromkeys(name for statement in about for name, _ in _named_tables(statement))
             if names:
                 yield Finding(
                     "policy-of-no-table",
@@ -53,16 +55,16 @@ def find(context: LintContext) -> Iterator[Finding]:
                 )
             continue
         for statement in about:
-            yield from _unknown(each, statement)
+            yield from _find_unknown_indexes(each, statement)
 
 
-def _unknown(each: PolicyGrants, statement: PolicyStatement) -> Iterator[Finding]:
+def _find_unknown_indexes(each: PolicyGrants, statement: PolicyStatement) -> Iterator[Finding]:
     rule = next(rule for found, rule in each.rules if found is statement)
     if not any(rule.matches_action(action) for action in _ASKED):
         return  # a vector index, or none at all, is asked otherwise
     for table in each.tables:
         known = {index.name for index in table.indexes}
-        for name, index in _named(statement):
+        for name, index in _named_tables(statement):
             if name == arn_name(table) and index and not {"*", "?", "$"} & set(index) and index not in known:
                 yield Finding(
                     "policy-of-no-table",
@@ -74,7 +76,7 @@ def _unknown(each: PolicyGrants, statement: PolicyStatement) -> Iterator[Finding
                 )
 
 
-def _speaks(statement: PolicyStatement) -> bool:
+def _grants_named_resources(statement: PolicyStatement) -> bool:
     """Return whether a statement grants a DynamoDB action on named resources."""
     actions = statement.actions or ()
     return any(action.lower().startswith(("dynamodb:", "*")) for action in actions) and bool(
@@ -82,7 +84,7 @@ def _speaks(statement: PolicyStatement) -> bool:
     )
 
 
-def _named(statement: PolicyStatement) -> Iterator[tuple[str, str]]:
+def _named_tables(statement: PolicyStatement) -> Iterator[tuple[str, str]]:
     """Yield the tables that a statement names, each with its index or nothing."""
     for text in statement.resources or ():
         parts = text.split(":", 5)
@@ -91,13 +93,13 @@ def _named(statement: PolicyStatement) -> Iterator[tuple[str, str]]:
             yield name, rest.removeprefix("index/") if rest.startswith("index/") else ""
 
 
-def _touches(each: PolicyGrants, statement: PolicyStatement) -> bool:
+def _covers_design(each: PolicyGrants, statement: PolicyStatement) -> bool:
     """Return whether a statement covers a table of the design, or an index or stream of one."""
     if "*" in (statement.resources or ()):
         return True
     rule = next(rule for found, rule in each.rules if found is statement)
     names = {arn_name(table) for table in each.tables}
-    return any(name in names for name, _ in _named(statement)) or any(
+    return any(name in names for name, _ in _named_tables(statement)) or any(
         rule.matches_resource(resource_arn(table, index), None)
         for table in each.tables
         for index in (None, *(index.name for index in table.indexes))

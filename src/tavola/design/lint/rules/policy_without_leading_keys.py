@@ -50,9 +50,9 @@ def find(context: LintContext) -> Iterator[Finding]:
             opened = {
                 word: statement
                 for word, actions in (("read", READS), ("write", WRITES))
-                if (statement := _open(each, table, actions)) is not None
+                if (statement := _find_open_statement(each, table, actions)) is not None
             }
-            scanning = _scanning(each, table)
+            scanning = _find_scan_statement(each, table)
             if scanning is not None:
                 opened = {"scan": scanning, **opened}
             if opened:
@@ -70,7 +70,9 @@ def find(context: LintContext) -> Iterator[Finding]:
                 )
 
 
-def _open(each: PolicyGrants, table: TableDesign, actions: Sequence[str]) -> PolicyStatement | None:
+def _find_open_statement(
+    each: PolicyGrants, table: TableDesign, actions: Sequence[str]
+) -> PolicyStatement | None:
     """Return the statement that allows access to another tenant's item, in the table or an index."""
     for entity in table.entities:
         if not any(field.tenant for field in entity.fields):
@@ -86,7 +88,7 @@ def _open(each: PolicyGrants, table: TableDesign, actions: Sequence[str]) -> Pol
     return None
 
 
-def _scanning(each: PolicyGrants, table: TableDesign) -> PolicyStatement | None:
+def _find_scan_statement(each: PolicyGrants, table: TableDesign) -> PolicyStatement | None:
     """Return the statement that allows a scan without a condition on keys. `scan-past-leading-keys` covers the others."""
     for index in (None, *(index.name for index in table.indexes)):
         statement = each.find_allow_by_keys(_SCAN, table, index, ())

@@ -34,13 +34,13 @@ def find(context: LintContext) -> Iterator[Finding]:
             if index.projection == "KEYS_ONLY":
                 continue
             for entity in table.entities:
-                yield from _found(context, table, index, entity)
+                yield from _check_entity(context, table, index, entity)
 
 
-def _found(
+def _check_entity(
     context: LintContext, table: TableDesign, index: IndexDesign, entity: EntityDesign
 ) -> Iterator[Finding]:
-    reads = _reads(context, table, index, entity)
+    reads = _fields_read(context, table, index, entity)
     whole = item_size(table, entity)
     if entity.key_on(index.name) is None or reads is None or not whole.declared:
         return
@@ -69,7 +69,7 @@ def _found(
     )
 
 
-def _reads(
+def _fields_read(
     context: LintContext, table: TableDesign, index: IndexDesign, entity: EntityDesign
 ) -> set[str] | None:
     """Return the fields that are read of an entity on an index; None if a reader takes all, or no reader is known."""

@@ -29,15 +29,15 @@ def find(context: LintContext) -> Iterator[Finding]:
             continue
         reads = pattern.access.reads if pattern.access is not None else ()
         names = reads or tuple(field.name for field in result.fields)
-        yield from _found(table, entity, index, names, context.pattern_place(table, entity, pattern))
-    for asked in context.routed_needs():
-        access = asked.need.access
-        if asked.index is not None and asked.route.operation in ("query", "scan") and access is not None:
-            place = context.need_place(asked.need)
-            yield from _found(asked.table, asked.entity, asked.index, access.reads, place)
+        yield from _check_reads(table, entity, index, names, context.pattern_place(table, entity, pattern))
+    for routed in context.routed_needs():
+        access = routed.need.access
+        if routed.index is not None and routed.route.operation in ("query", "scan") and access is not None:
+            place = context.need_place(routed.need)
+            yield from _check_reads(routed.table, routed.entity, routed.index, access.reads, place)
 
 
-def _found(
+def _check_reads(
     table: TableDesign, entity: EntityDesign, index: IndexDesign, names: tuple[str, ...], place: DesignPath
 ) -> Iterator[Finding]:
     held = table.projected_attributes(index)

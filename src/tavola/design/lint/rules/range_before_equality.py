@@ -22,28 +22,28 @@ SEVERITY: Severity = "error"
 
 def find(context: LintContext) -> Iterator[Finding]:
     """Yield the needs whose route has the range first, and those whose best key has."""
-    for asked in context.routed_needs():
-        given = {each.field: each.operator for each in asked.route.keys}
-        compared = [name for name in asked.sort_attributes if name in given]
+    for routed in context.routed_needs():
+        given = {each.field: each.operator for each in routed.route.keys}
+        compared = [name for name in routed.sort_attributes if name in given]
         early = [name for name in compared[:-1] if given[name] in RANGE_OPERATORS]
-        if asked.route.operation == "query" and asked.index_exists and early:
+        if routed.route.operation == "query" and routed.index_exists and early:
             later = compared[compared.index(early[0]) + 1 :]
             yield Finding(
                 "range-before-equality",
                 SEVERITY,
-                context.need_place(asked.need),
-                f"it asks {early[0]} {given[early[0]]} and then {join_names(later)}, behind it in {asked.target_name}'s sort key: DynamoDB refuses it",
+                context.need_place(routed.need),
+                f"it asks {early[0]} {given[early[0]]} and then {join_names(later)}, behind it in {routed.target_name}'s sort key: DynamoDB refuses it",
                 f"add an index sorted by {', '.join([*later, early[0]])}",
             )
     for need in context.design.needs:
-        served = context.access_paths(need) if need.route is None else ()
-        if served and served[0].operation == "filter" and served[0].obstacle == "early-range":
-            first, *later = served[0].obstacle_fields
+        paths = context.access_paths(need) if need.route is None else ()
+        if paths and paths[0].operation == "filter" and paths[0].obstacle == "early-range":
+            first, *later = paths[0].obstacle_fields
             yield Finding(
                 "range-before-equality",
                 "warning",
                 context.need_place(need),
                 f"{first} is a stretch and stands before {join_names(later)} in the sort key of "
-                f"{served[0].key.index or served[0].table.name}: only a filter finds {join_names(later)}",
+                f"{paths[0].key.index or paths[0].table.name}: only a filter finds {join_names(later)}",
                 f"sort by {', '.join([*later, first])}",
             )

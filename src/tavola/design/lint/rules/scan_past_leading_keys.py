@@ -31,7 +31,7 @@ _NAMES = {"dynamodb:scan": "Scan", "dynamodb:partiqlselect": "PartiQLSelect"}
 def find(context: LintContext) -> Iterator[Finding]:
     """Yield the statements whose condition on partition keys also allows requests without one."""
     for each in readable_policies(context):
-        for statement, action in _scanning(each).values():
+        for statement, action in _statements_allowing_scan(each).values():
             test = next(
                 (
                     test
@@ -50,7 +50,7 @@ def find(context: LintContext) -> Iterator[Finding]:
             )
 
 
-def _scanning(each: PolicyGrants) -> dict[str, tuple[PolicyStatement, str]]:
+def _statements_allowing_scan(each: PolicyGrants) -> dict[str, tuple[PolicyStatement, str]]:
     """Return the statements that allow a scan despite their condition on keys, with the action, each once."""
     found: dict[str, tuple[PolicyStatement, str]] = {}
     for table in each.tables:

@@ -27,30 +27,30 @@ _HOURLY = 1 / 3_600  # what is asked no oftener is a report's
 
 def find(context: LintContext) -> Iterator[Finding]:
     """Yield the needs that scan more than once an hour."""
-    for asked in context.routed_needs():
-        often = asked.need.access.per_second if asked.need.access else None
-        if asked.route.operation != "scan" or (often is not None and often <= _HOURLY):
+    for routed in context.routed_needs():
+        often = routed.need.access.per_second if routed.need.access else None
+        if routed.route.operation != "scan" or (often is not None and often <= _HOURLY):
             continue
         message = (
             "it scans"
             if often is None
             else f"it scans {'once' if often == 1 else f'{format_rate(often)} times'} a second"
         )
-        counted = [(entity.items, item_bytes(asked.table, entity)) for entity in asked.table.entities]
+        counted = [(entity.items, item_bytes(routed.table, entity)) for entity in routed.table.entities]
         total = sum(items * each for items, each in counted if items is not None)
-        if total and asked.index is None:
-            units = read_units(total, consistent=bool(asked.need.access and asked.need.access.consistent))
-            message += f" all of {asked.table.name}, {format_size(total)} each time, {format_per_million(units, 'read')} scans"
+        if total and routed.index is None:
+            units = read_units(total, consistent=bool(routed.need.access and routed.need.access.consistent))
+            message += f" all of {routed.table.name}, {format_size(total)} each time, {format_per_million(units, 'read')} scans"
         else:
-            message += f" {asked.target_name}, and so reads every item in it"
-        best = next(iter(context.access_paths(asked.need)), None)
-        served = best is not None and best.serves
-        whole = not asked.need.where and not asked.need.order
+            message += f" {routed.target_name}, and so reads every item in it"
+        best = next(iter(context.access_paths(routed.need)), None)
+        paths = best is not None and best.serves
+        whole = not routed.need.where and not routed.need.order
         remedy = (
             "export the table for it, or keep what it looks for in items of their own"
             if whole
             else f"ask {best.key.index or 'the table'} by its key instead"
-            if served and best is not None
-            else f"add {describe_key_for(asked.need)}"
+            if paths and best is not None
+            else f"add {describe_key_for(routed.need)}"
         )
-        yield Finding("scanned-pattern", SEVERITY, context.need_place(asked.need), message, remedy)
+        yield Finding("scanned-pattern", SEVERITY, context.need_place(routed.need), message, remedy)

@@ -21,22 +21,22 @@ SEVERITY: Severity = "error"
 
 def find(context: LintContext) -> Iterator[Finding]:
     """Yield the needs whose route has a gap, and those that need a filter because of one."""
-    for asked in context.routed_needs():
-        given = {each.field for each in asked.route.keys}
-        last = max((at for at, name in enumerate(asked.sort_attributes) if name in given), default=-1)
-        missing = [name for name in asked.sort_attributes[: last + 1] if name not in given]
-        if asked.route.operation == "query" and asked.index_exists and missing:
+    for routed in context.routed_needs():
+        given = {each.field for each in routed.route.keys}
+        last = max((at for at, name in enumerate(routed.sort_attributes) if name in given), default=-1)
+        missing = [name for name in routed.sort_attributes[: last + 1] if name not in given]
+        if routed.route.operation == "query" and routed.index_exists and missing:
             yield Finding(
                 "sort-key-gap",
                 SEVERITY,
-                context.need_place(asked.need),
-                f"it gives {asked.sort_attributes[last]} without {join_names(missing)}, before it in {asked.target_name}'s sort key: DynamoDB refuses it",
-                f"give {join_names(missing)} with =, or add an index with {asked.sort_attributes[last]} first",
+                context.need_place(routed.need),
+                f"it gives {routed.sort_attributes[last]} without {join_names(missing)}, before it in {routed.target_name}'s sort key: DynamoDB refuses it",
+                f"give {join_names(missing)} with =, or add an index with {routed.sort_attributes[last]} first",
             )
     for need in context.design.needs:
-        served = context.access_paths(need) if need.route is None else ()
-        if served and served[0].operation == "filter" and served[0].obstacle == "gap":
-            near = served[0]
+        paths = context.access_paths(need) if need.route is None else ()
+        if paths and paths[0].operation == "filter" and paths[0].obstacle == "gap":
+            near = paths[0]
             later = join_names(each.field for each in near.filtered)
             yield Finding(
                 "sort-key-gap",

@@ -41,7 +41,7 @@ def find(context: LintContext) -> Iterator[Finding]:
                 "let one consumer pass on what the others want, or send the changes to a Kinesis stream",
             )
         for consumer in table.consumers:
-            for wrong in _refused(consumer):
+            for wrong in _invalid_settings(consumer):
                 yield Finding(
                     "stream-consumers",
                     SEVERITY,
@@ -51,7 +51,7 @@ def find(context: LintContext) -> Iterator[Finding]:
                 )
 
 
-def _refused(consumer: Consumer) -> Iterator[str]:
+def _invalid_settings(consumer: Consumer) -> Iterator[str]:
     yield from beyond_limits(consumer)
     if len(consumer.filters) > TRIGGER_FILTERS_MAX:
         yield f"it has {len(consumer.filters)} filters, and there may be {TRIGGER_FILTERS_MAX}"

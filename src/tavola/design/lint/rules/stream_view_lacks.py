@@ -28,7 +28,7 @@ def find(context: LintContext) -> Iterator[Finding]:
     for table in context.design.tables:
         view = table.settings.stream
         for consumer in table.consumers:
-            lacking = _lacking(consumer, view)
+            lacking = _missing_images(consumer, view)
             if lacking is not None:
                 yield Finding(
                     "stream-view-lacks",
@@ -49,7 +49,7 @@ def find(context: LintContext) -> Iterator[Finding]:
             )
 
 
-def _lacking(consumer: Consumer, view: str | None) -> str | None:
+def _missing_images(consumer: Consumer, view: str | None) -> str | None:
     if view is None:
         return "it reads the table's stream, and the table has none"
     if consumer.needs_old and view not in _OLD:

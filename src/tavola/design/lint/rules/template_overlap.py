@@ -30,7 +30,7 @@ def find(context: LintContext) -> Iterator[Finding]:
         if not table.foreign:
             continue
         for one, two in combinations(table.entities, 2):
-            if one.key is not None and two.key is not None and _meet(one, one.key, two, two.key):
+            if one.key is not None and two.key is not None and _keys_may_collide(one, one.key, two, two.key):
                 yield Finding(
                     "template-overlap",
                     SEVERITY,
@@ -38,15 +38,15 @@ def find(context: LintContext) -> Iterator[Finding]:
                     f"its key, {_shown(two.key)}, can be that of {one.name}, {_shown(one.key)}",
                     f"let the keys of {one.name} and {two.name} begin differently",
                 )
-        yield from _caught(context, table)
+        yield from _find_mixed_queries(context, table)
 
 
-def _caught(context: LintContext, table: TableDesign) -> Iterator[Finding]:
+def _find_mixed_queries(context: LintContext, table: TableDesign) -> Iterator[Finding]:
     """Yield the queries that find other entities, once for each key and other entity."""
     reported: set[tuple[str, str | None, str]] = set()
     for entity in table.entities:
         for need in context.needs_by_entity.get(entity.name, ()):
-            asked = None if need.single else _asked(context, table, entity, need)
+            asked = None if need.single else _key_and_prefix(context, table, entity, need)
             if asked is None:
                 continue
             key, begins = asked
@@ -57,7 +57,7 @@ def _caught(context: LintContext, table: TableDesign) -> Iterator[Finding]:
                     continue
                 if not _same_partition(entity, key, other, theirs) or not _value_of(need, other, theirs):
                     continue
-                if key.index is None and _meet(entity, key, other, theirs):
+                if key.index is None and _keys_may_collide(entity, key, other, theirs):
                     continue  # which is reported of the two entities
                 reported.add((entity.name, key.index, other.name))
                 how = f"beginning with {begins}" if begins else "by its partition alone"
@@ -70,7 +70,7 @@ def _caught(context: LintContext, table: TableDesign) -> Iterator[Finding]:
                 )
 
 
-def _asked(
+def _key_and_prefix(
     context: LintContext, table: TableDesign, entity: EntityDesign, need: Need
 ) -> tuple[KeyDesign, str] | None:
     """Return the key by which a need reads several items and the prefix of their sort keys; None if it does not.
@@ -105,11 +105,11 @@ def _starts(source: SourceDesign, begins: str) -> bool:
 
 def _same_partition(one: EntityDesign, mine: KeyDesign, two: EntityDesign, its: KeyDesign) -> bool:
     pairs = tuple(zip(mine.hash, its.hash, strict=False))
-    near = all(_nested(literal_prefix(left), literal_prefix(right)) for left, right in pairs)
+    near = all(_prefixes_overlap(literal_prefix(left), literal_prefix(right)) for left, right in pairs)
     return near and all(may_collide(one, left, two, right) for left, right in pairs)
 
 
-def _nested(one: str, two: str) -> bool:
+def _prefixes_overlap(one: str, two: str) -> bool:
     return one.startswith(two) or two.startswith(one)
 
 
@@ -122,11 +122,11 @@ def _value_of(need: Need, other: EntityDesign, theirs: KeyDesign) -> bool:
     )
 
 
-def _meet(one: EntityDesign, mine: KeyDesign, two: EntityDesign, its: KeyDesign) -> bool:
+def _keys_may_collide(one: EntityDesign, mine: KeyDesign, two: EntityDesign, its: KeyDesign) -> bool:
     if len(mine.sources) != len(its.sources):
         return False
     pairs = tuple(zip(mine.sources, its.sources, strict=True))
-    near = all(_nested(literal_prefix(left), literal_prefix(right)) for left, right in pairs)
+    near = all(_prefixes_overlap(literal_prefix(left), literal_prefix(right)) for left, right in pairs)
     return near and all(may_collide(one, left, two, right) for left, right in pairs)
 
 

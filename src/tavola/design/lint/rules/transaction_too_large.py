@@ -35,12 +35,12 @@ def find(context: LintContext) -> Iterator[Finding]:
         )
         table, entity, write = parts[0]
         place = context.write_place(table, entity, write)
-        yield from _judged(f"the transaction {name!r} writes", place, items, size)
+        yield from _check_size(f"the transaction {name!r} writes", place, items, size)
     for table, entity, pattern in context.design.patterns():
         access = pattern.access
         if access is not None and access.transactional and access.items is not None:
             size = access.items * (access.item_bytes or item_bytes(table, entity))
-            yield from _judged(
+            yield from _check_size(
                 "it reads, in a transaction,",
                 context.pattern_place(table, entity, pattern),
                 access.items,
@@ -48,7 +48,7 @@ def find(context: LintContext) -> Iterator[Finding]:
             )
 
 
-def _judged(what: str, place: DesignPath, items: int, size: int) -> Iterator[Finding]:
+def _check_size(what: str, place: DesignPath, items: int, size: int) -> Iterator[Finding]:
     if items > TRANSACTION_ACTIONS_MAX:
         yield Finding(
             "transaction-too-large",

@@ -30,7 +30,7 @@ def find(context: LintContext) -> Iterator[Finding]:
     """Yield the TTL fields that are not epoch seconds, by type and name."""
     for table, entity in context.all_entities():
         for field in entity.fields:
-            wrong = _wrong(field) if field.attribute == table.settings.ttl else None
+            wrong = _wrong_unit(field) if field.attribute == table.settings.ttl else None
             if wrong is not None:
                 yield Finding(
                     "ttl-unit",
@@ -41,7 +41,7 @@ def find(context: LintContext) -> Iterator[Finding]:
                 )
 
 
-def _wrong(field: FieldDesign) -> str | None:
+def _wrong_unit(field: FieldDesign) -> str | None:
     if "N" not in field.tags:
         return "a time that is written out: such items never expire" if field.type in TIMES else None
     name_words = {*split_words(field.name), *split_words(field.type)}

@@ -42,13 +42,13 @@ def find(context: LintContext) -> Iterator[Finding]:
             or any(name not in context.entities_by_name for name in need.entities)
         ):
             continue  # how it is asked, across tables or of what has no key yet, is for other rules
-        served = context.access_paths(need)
-        if served and served[0].operation != "scan":
+        paths = context.access_paths(need)
+        if paths and paths[0].operation != "scan":
             continue
-        if any(serving.obstacle for serving in served) or is_reverse_lookup(context, need):
+        if any(path.obstacle for path in paths) or is_reverse_lookup(context, need):
             continue  # a key nearly serves it: told by the rule of that defect
         asked = f"by {describe_conditions(need.where)}" if need.where else "as a whole"
-        keys = join_names(sorted({name for serving in served for name in serving.missing}), "or")
+        keys = join_names(sorted({name for path in paths for name in path.missing}), "or")
         lacks = f"; the keys there are want {keys}" if keys else ""
         yield Finding(
             "unserved-pattern",

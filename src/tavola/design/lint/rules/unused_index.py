@@ -27,7 +27,7 @@ def find(context: LintContext) -> Iterator[Finding]:
         for index in table.indexes:
             if context.reader_titles(table, index.name):
                 continue
-            if not _told(context, table):
+            if not _declares_reads(context, table):
                 continue  # an imported table that says nothing of how it is read
             units = _units(table, index.name)
             cost = f", and {format_rate(units)} write units a second go to it" if units else ""
@@ -52,7 +52,7 @@ def _units(table: TableDesign, index: str) -> float:
     )
 
 
-def _told(context: LintContext, table: TableDesign) -> bool:
+def _declares_reads(context: LintContext, table: TableDesign) -> bool:
     """Return whether the design says how the table is read; imported designs often do not."""
     names = {entity.name for entity in table.entities}
     if any(names & set(need.entities) for need in context.design.needs):

@@ -28,7 +28,13 @@ _VERSIONS = frozenset({"version", "revision", "rev", "generation"})
 def find(context: LintContext) -> Iterator[Finding]:
     """Yield the indexes by status that hold all versions of an immutable entity."""
     for table, entity, key in context.all_keys():
-        if key.index is None or not entity.immutable or key.members or key.sparse or not _versioned(entity):
+        if (
+            key.index is None
+            or not entity.immutable
+            or key.members
+            or key.sparse
+            or not _is_versioned(entity)
+        ):
             continue
         states = [name for source in key.sources for name in source.fields if STATES & set(split_words(name))]
         if states:
@@ -41,5 +47,5 @@ def find(context: LintContext) -> Iterator[Finding]:
             )
 
 
-def _versioned(entity: EntityDesign) -> bool:
+def _is_versioned(entity: EntityDesign) -> bool:
     return entity.key is not None and any(_VERSIONS & set(split_words(name)) for name in entity.key.fields)

@@ -53,7 +53,7 @@ def find(context: LintContext) -> Iterator[Finding]:
         wide = [
             f"{describe_statement(statement)} allows {what}"
             for statement in each.document.statements
-            if statement.allows and (what := _wide(each, statement)) is not None
+            if statement.allows and (what := _describe_excess(each, statement)) is not None
         ]
         if wide:
             yield Finding(
@@ -65,17 +65,17 @@ def find(context: LintContext) -> Iterator[Finding]:
             )
 
 
-def _wide(each: PolicyGrants, statement: PolicyStatement) -> str | None:
+def _describe_excess(each: PolicyGrants, statement: PolicyStatement) -> str | None:
     if statement.not_actions is not None:
         return f"every action but {', '.join(statement.not_actions)}"
     actions = [action.lower() for action in statement.actions or ()]
     every = [action for action in actions if action in ("*", "dynamodb:*")]
-    if every and _touches(each, statement):
+    if every and _covers_design(each, statement):
         return "every action" if "*" in every else "every action of DynamoDB"
     if not any(action.startswith("dynamodb:") and action not in _UNBOUND for action in actions):
         return None
-    along = {text: found for text in statement.actions or () if (found := _along(text))}
-    if along and _touches(each, statement):
+    along = {text: found for text in statement.actions or () if (found := _included_actions(text))}
+    if along and _covers_design(each, statement):
         return "; ".join(
             f"{text.partition(':')[2]}, which is {list_first(found)}" for text, found in along.items()
         )
@@ -88,7 +88,7 @@ def _wide(each: PolicyGrants, statement: PolicyStatement) -> str | None:
     return f"{what} on {', '.join(map(_short, wide))}" if wide else None
 
 
-def _along(action: str) -> list[str]:
+def _included_actions(action: str) -> list[str]:
     """Return the actions that a wildcard includes, if several and a destructive one is among them."""
     service, _, pattern = action.lower().partition(":")
     if service != "dynamodb" or not {"*", "?"} & set(pattern):
@@ -99,7 +99,7 @@ def _along(action: str) -> list[str]:
     return [*grave, *(name for name in found if name not in grave)] if grave and len(found) > 1 else []
 
 
-def _touches(each: PolicyGrants, statement: PolicyStatement) -> bool:
+def _covers_design(each: PolicyGrants, statement: PolicyStatement) -> bool:
     """Return whether a statement is about a table of the design at all."""
     compiled = next(rule for found, rule in each.rules if found is statement)
     return any(

@@ -23,15 +23,15 @@ SEVERITY: Severity = "error"
 def find(context: LintContext) -> Iterator[Finding]:
     """Yield the needs whose best key, or the key of their route, has another order."""
     for need in context.design.needs:
-        served = context.access_paths(need)
-        if not need.order or not served:
+        paths = context.access_paths(need)
+        if not need.order or not paths:
             continue
-        best = served[0]
+        best = paths[0]
         if need.route is None:
             wrong = best.operation != "scan" and not best.ordered
             used = best
         else:
-            by_index = {serving.key.index: serving for serving in served}
+            by_index = {path.key.index: path for path in paths}
             if need.route.operation != "query" or need.route.index not in by_index:
                 continue
             used = by_index[need.route.index]
@@ -47,10 +47,10 @@ def find(context: LintContext) -> Iterator[Finding]:
             )
 
 
-def _name(serving: AccessPath) -> str:
-    return serving.key.index or serving.table.name
+def _name(path: AccessPath) -> str:
+    return path.key.index or path.table.name
 
 
-def _sorts(serving: AccessPath) -> str:
-    found = key_parts(serving.key.range)
+def _sorts(path: AccessPath) -> str:
+    found = key_parts(path.key.range)
     return found[0].field if found else "nothing"
