@@ -1,5 +1,5 @@
-"""Analysis of designs before they are deployed: cost, lint, simulation, targets and the solver.
+"""Design: analysis of designs before they are deployed.
 
-All of them read a design and its access patterns and return findings and numbers. None of them reads a table, except the probe
-in `targets`, which creates its own.
+Contains cost, lint, simulation, targets and the solver. All of them read a design and its access patterns and return findings
+and numbers. None of them reads a table, except the probe in `targets`, which creates its own.
 """
