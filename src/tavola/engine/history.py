@@ -1,8 +1,8 @@
-"""Pasts: what indexes held at places in their tables' logs, undone once and kept between pages.
+"""HistoryCache: how indexes looked at earlier positions of the change log, kept between the pages of a read.
 
-No index over the past is kept in the store, so a read of one as of a time goes through every change since then.
-That is done for the first page; the next ones, and later reads as of the same time, take it from here and add
-what was changed in between. How many changes are held at once is bound, and so is how many a read goes through.
+The store has no index over the past, so a read of an index as of a time has to go through every change since then. The
+first page does that; the following pages, and later reads as of the same time, reuse the result and add only the changes
+made meanwhile. Both the number of changes that are cached and the number that one read may go through are limited.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _EVERYTHING = Bounds(b"", None)
 
 
 class PastEntry(NamedTuple):
-    """The entry that an old image makes in an index; the image itself stays in the log."""
+    """An index entry of an old image; the image itself stays in the log."""
 
     entry: bytes
     key: bytes
@@ -31,21 +31,21 @@ class PastEntry(NamedTuple):
 
 
 EntryOf = Callable[[bytes], tuple[bytes, int] | None]
-"""What gives the entry of an image in an index and its size; None: the image is not in it."""
+"""Returns the index entry of an image and its size there; None if the image is not in the index."""
 
 
 class IndexHistory:
-    """One index at one place in its table's log, as far as it is another than the index of now."""
+    """One index at one position of the log, as its difference to the current index."""
 
     __slots__ = ("changed", "entries", "reached")
 
     def __init__(self, position: int) -> None:
-        self.reached = position  # the last change that is undone here
-        self.changed: set[bytes] = set()  # keys: what stands under them now was not there, or not so
-        self.entries: list[PastEntry] = []  # what was there instead, by entry and then by key
+        self.reached = position  # the last change that has been undone
+        self.changed: set[bytes] = set()  # keys whose current rows did not exist then, or were different
+        self.entries: list[PastEntry] = []  # the entries of these keys then, ordered by entry and key
 
     def extend(self, log: ChangeLog, last: int, entry_of: EntryOf) -> None:
-        """Undo the changes up to the last; of a key the first one counts."""
+        """Undo further changes, up to `last`; only the first change of each key counts."""
         if last <= self.reached:
             return
         found: list[PastEntry] = []
@@ -64,7 +64,7 @@ class IndexHistory:
     def between(
         self, bounds: Bounds, after: tuple[bytes, bytes] | None, *, reverse: bool
     ) -> Iterator[PastEntry]:
-        """Yield the entries between bounds past a pair of entry and key."""
+        """Yield the entries within bounds, after a pair of entry and key."""
         entries = self.entries
         low = _place(entries, (bounds.lower,))
         high = len(entries) if bounds.upper is None else _place(entries, (bounds.upper,))
@@ -77,7 +77,7 @@ class IndexHistory:
 
 
 class HistoryCache:
-    """The pasts of a store's indexes that were read lately."""
+    """The index histories that were read most recently."""
 
     __slots__ = ("_kept",)
 
@@ -87,7 +87,7 @@ class HistoryCache:
     def index_history(
         self, number: int, column: str, log: ChangeLog, position: int, entry_of: EntryOf
     ) -> IndexHistory:
-        """Return the past of an index of a table; refuse one that too many changes have to be undone for."""
+        """Return an index as of a position; raise ValidationFault if too many changes would have to be undone."""
         last = log.span()[1]
         if last - position > PAST_CHANGES_MAX:
             raise ValidationFault(
@@ -103,7 +103,7 @@ class HistoryCache:
         try:
             past.extend(log, last, entry_of)
         except BaseException:
-            del self._kept[place]  # it is half extended
+            del self._kept[place]  # incomplete
             raise
         held = sum(len(each.changed) for each in self._kept.values())
         while held > PAST_CHANGES_MAX and len(self._kept) > 1:
@@ -112,11 +112,11 @@ class HistoryCache:
         return past
 
     def forget(self, number: int | None = None) -> None:
-        """Let go of the pasts of a table, or of all: what they were made from may not stand."""
+        """Drop the histories of one table, or of all, because the rows they were made from may be gone."""
         for place in [place for place in self._kept if number in (None, place[0])]:
             del self._kept[place]
 
 
 def _place(entries: list[PastEntry], pair: tuple[bytes] | tuple[bytes, bytes]) -> int:
-    """Return where the first entry stands that is not before a pair; the pair comes before all that begin so."""
+    """Return the position of the first entry that is not before a pair."""
     return bisect_left(entries, pair)

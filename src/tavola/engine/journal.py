@@ -1,8 +1,21 @@
-"""Journal: what is kept of a table's changes, written with each change in the same transaction.
+"""Journal: writes a table's change log, in the same transaction as each change.
 
-One log serves everybody who looks back: a stream reads it forward, a read as of a time undoes it. Who is
-there decides which images are kept: a stream what its view shows, history the image before each change.
-A change whose record is missing, or a record without its change, cannot be: they are committed together.
+One log serves all who need past changes: streams read it forward, and reads as of a time undo it backward.
+
+    log id        1         2         3         4
+    change     INSERT a  MODIFY a  INSERT b  REMOVE a
+    old image     -        a=1        -        a=2
+    new image    a=1       a=2       b=7        -
+               ├── a stream reads forward: 1, 2, 3, 4 ──►
+               ◄── the table as of id 2 undoes 4 and 3: a=2, no b ──┤
+
+Since change and log row are committed together, neither can exist without the other. Ids have no gaps, and times never
+decrease from one id to the next (`Timeline`), even if the clock is set back; so a time maps to one position in the log,
+and a transaction, all of whose changes have the same time, is visible either completely or not at all.
+
+The cost is one more row for each write, of tables that have a stream or point-in-time recovery. Only the images that a
+reader can ask for are kept: a stream needs those of its view, recovery the old image of each change. In a file, a new
+image is stored as its difference to the old one. Old changes are removed by `background`.
 """
 
 from __future__ import annotations
@@ -20,13 +33,13 @@ INSERT: Final = 0
 MODIFY: Final = 1
 REMOVE: Final = 2
 KIND_BITS: Final = 3
-BY_SERVICE: Final = 4  # an expiry, not a caller's delete
-KEYS_ALONE: Final = 8  # `new` holds the key attributes and nothing else
-DIFFERS: Final = 16  # `new` holds only where it differs from `old`
+BY_SERVICE: Final = 4  # deleted by expiry, not by a caller
+KEYS_ALONE: Final = 8  # `new` holds the key attributes only
+DIFFERS: Final = 16  # `new` holds only the difference to `old`
 
 _encode = msgspec.json.Encoder().encode
 _LENGTHS = Struct("<II")
-_DIFFERENCE_BYTES_MIN = 128  # shorter images are kept whole
+_DIFFERENCE_BYTES_MIN = 128  # shorter images are stored whole
 
 # For an insert, a modification and a removal: is the old image kept, and the new one? Where a view needs
 # neither, one is kept all the same, since the keys of the record are read from it.
@@ -40,7 +53,7 @@ _KEPT: dict[str | None, tuple[tuple[bool, bool], ...]] = {
 
 
 def new_image(row: LogRow) -> bytes | None:
-    """Return the image after a change, as far as it was kept; with KEYS_ALONE it is the keys'."""
+    """Return the image after a change, if it was kept; with KEYS_ALONE, the key attributes only."""
     new = row.new
     if new is None or not row.mark & DIFFERS:
         return new
@@ -51,10 +64,10 @@ def new_image(row: LogRow) -> bytes | None:
 
 
 def _difference(old: bytes, new: bytes) -> bytes:
-    """Return what is new between the bytes that both images begin with and those that both end with.
+    """Return the bytes of `new` between its common prefix and its common suffix with `old`, and their lengths.
 
-    Most writes change little of an item, and what a log costs is its bytes. Images of one length are compared as
-    numbers, in whose difference the first and the last bit that is set are found at once.
+    Most writes change little of an item, and the log's cost is its bytes. Images of equal length are compared as
+    integers: the first and the last set bit of their XOR give prefix and suffix without a loop.
     """
     if len(old) == len(new):
         differing = int.from_bytes(old, "big") ^ int.from_bytes(new, "big")
@@ -72,7 +85,7 @@ def _difference(old: bytes, new: bytes) -> bytes:
 
 
 def _common(one: bytes, other: bytes, most: int) -> int:
-    """Return how many bytes two texts begin with alike, found by halving."""
+    """Return the length of the common prefix, at most `most`, by binary search."""
     alike, beyond = 0, most + 1
     while beyond - alike > 1:
         middle = (alike + beyond) // 2
@@ -84,9 +97,9 @@ def _common(one: bytes, other: bytes, most: int) -> int:
 
 
 class Timeline:
-    """The time of changes: one for a whole call, one for all tables, and never an earlier one than before.
+    """The time that is written to the logs: the same for all changes of a call, for all tables, and never decreasing.
 
-    A transaction is seen whole or not at all as of any time, whatever the clock does.
+    Therefore a transaction is visible as of a time either completely or not at all, whatever the clock does.
     """
 
     __slots__ = ("_clock", "now_us")
@@ -96,16 +109,16 @@ class Timeline:
         self.now_us = 0
 
     def tick(self) -> None:
-        """Take the clock's time for what is done from now on, unless the clock went back."""
+        """Advance to the clock's time, unless the clock was set back."""
         self.now_us = max(self.now_us, int(self._clock.now() * 1_000_000))
 
     def reach(self, at_us: int) -> None:
-        """Be no earlier than a time that was given out before."""
+        """Advance to a time that was already shown to a reader, at least."""
         self.now_us = max(self.now_us, at_us)
 
 
 class Journal:
-    """The log of one table, and what of a change is worth keeping in it."""
+    """The change log of one table, and the choice of images that are kept in it."""
 
     __slots__ = ("_brief", "_history", "_keep", "_key_names", "_next", "_timeline", "keys_alone", "log")
 
@@ -119,9 +132,9 @@ class Journal:
         key_names: tuple[str, ...],
         brief: bool = True,
     ) -> None:
-        """Go on with a log; one that is `brief` keeps of a new image only where it differs from the old.
+        """Append to a log; with `brief`, new images are stored as their difference to the old ones.
 
-        That saves bytes on a disk and costs time, so in memory it does not pay.
+        That saves bytes on disk and costs time, so it is turned off in memory.
         """
         self.log = log
         self._brief = brief
@@ -136,7 +149,7 @@ class Journal:
 
     @property
     def history(self) -> bool:
-        """Tell whether the image before each change is kept, so that the past can be read."""
+        """Whether the old image of each change is kept, so that the past can be read."""
         return self._history
 
     @property
@@ -147,7 +160,7 @@ class Journal:
     def note(
         self, key: bytes, kind: int, old: bytes | None, new: bytes | None, item: Item | None, mark: int = 0
     ) -> None:
-        """Append a change: the stored images before and after it, and, for `keys_alone`, an item with its keys."""
+        """Append a change with the stored images before and after it; `keys_alone` needs an item with the key attributes."""
         keep_old, keep_new = self._keep[kind]
         mark |= kind
         if self.keys_alone:

@@ -1,7 +1,7 @@
-"""Visits: who comes with a request, what they may do, and what is noted of it.
+"""RequestContext: the caller's permissions for one request, and what is recorded about it.
 
-Nobody has to bring a visit: without one everybody may do everything and nothing is noted. The server brings
-one where it knows its caller or keeps a log.
+It is optional: without one, everything is allowed and nothing is recorded. The server passes one if it verifies callers
+or keeps an access log.
 """
 
 from __future__ import annotations
@@ -13,35 +13,35 @@ from tavola.protocol.resources import TableFacts
 
 
 class GuardResources(Protocol):
-    """What a guard may ask the engine."""
+    """The facts about tables and streams that a guard can query from the engine."""
 
     def facts(self, name_or_arn: str) -> TableFacts | None:
-        """Return what is known of the table that a request names; None if there is none."""
+        """Return the facts about the table that a request names, or None if it does not exist."""
         ...
 
     def iterator_stream(self, iterator: str) -> str | None:
-        """Return the ARN of the stream that a shard iterator reads; None if it is no iterator."""
+        """Return the ARN of the stream that a shard iterator reads, or None if the iterator is invalid."""
         ...
 
 
 class AccessGuard(Protocol):
-    """Decides whether a caller may do what a request asks."""
+    """Decides whether a caller is allowed to make a request."""
 
     def check(self, operation: str, request: Any, resources: GuardResources) -> None:
-        """Raise AccessDeniedFault unless all that the parsed request touches is allowed."""
+        """Raise AccessDeniedFault unless everything that the parsed request accesses is allowed."""
         ...
 
     def check_statement(self, operation: str, place: int, request: Any, resources: GuardResources) -> None:
-        """Raise AccessDeniedFault unless one statement of a batch is allowed; each is told by itself."""
+        """Raise AccessDeniedFault unless one statement of a batch is allowed; statements are decided one by one."""
         ...
 
 
 class ItemAccess(NamedTuple):
-    """What a call consumed on one table or index, and of which item."""
+    """The capacity that a call consumed on one table or index, and for which item."""
 
     table: str  # the ARN
     index_name: str | None
-    key: bytes | None  # the item's ordered key; of a query, the partition's; None for a scan
+    key: bytes | None  # the item's ordered key; for a query, that of the partition; None for a scan
     reads: float
     writes: float
     entry: bytes | None = (
@@ -51,10 +51,10 @@ class ItemAccess(NamedTuple):
 
 @dataclass(slots=True)
 class RequestContext:
-    """One request's caller and circumstances."""
+    """The caller and the options of one request."""
 
-    guard: AccessGuard | None = None  # None: everybody may
-    as_of_us: int | None = None  # reads see the state of then, and writes are refused
-    touches: list[ItemAccess] | None = None  # a list to note in what was touched; None: nothing is noted
-    entries: bool = False  # whether the keys of index entries are noted too
-    denied: int = 0  # statements of batches that were denied one by one, since somebody last looked
+    guard: AccessGuard | None = None  # None: everything is allowed
+    as_of_us: int | None = None  # reads see the tables as of this time, and writes are refused
+    touches: list[ItemAccess] | None = None  # filled with the accesses of the call; None: not recorded
+    entries: bool = False  # record the keys of index entries too
+    denied: int = 0  # denied statements of batches, counted until the reader resets it

@@ -1,9 +1,23 @@
-"""Snapshots: a table as it was, read without restoring it.
+"""Snapshots: read a table as of an earlier time, without restoring it.
 
-The past is read by undoing: the item under a key at a place in the log is the old image of the key's first
-change past that place, or what stands now if it has none. `AsOfRack` has the reading half of a rack, so
-every read works on it unchanged. A read by key costs what the keys it passes have changed; the first read of an
-index goes through every change since then, because no index over the past is kept (see `pasts`).
+The past is not stored; it is computed from the current rows and the change log (see `journal`). For one key:
+
+    the item at position p  =  the old image of the key's first change after p
+                               or the current item, if the key has no change after p
+
+    position p                now
+        │  2: a=1→a=2  3: a=2→a=3
+        ├───────●──────────●────┤     first change of a after p is 2, its old image is a=1
+        │                       │     b has no change after p: its current item is the answer
+
+For a range of keys, the current rows and the first change of each key are read in key order and merged; a row whose key
+has a change is replaced by the old image, or left out if there was none. `AsOfTableStore` offers this as a `TableStore`,
+so queries and scans work on the past unchanged.
+
+The cost: a read by key needs the log in key order, an index that is built when the past is first read and dropped later.
+Reading an index of the past is more expensive: which entries it had follows only from all changes since then, which the
+first page goes through (`history` keeps the result). What is given up: definitions are not versioned, so the past is read
+with the table's current indexes.
 """
 
 from __future__ import annotations
@@ -43,29 +57,29 @@ _IndexedItem = tuple[bytes, bytes, bytes, int]  # index key, key, item, bytes in
 
 
 class Version(NamedTuple):
-    """What an item was from one moment to the next; no item: it was not there."""
+    """An item from one change to the next; no item if it did not exist."""
 
     since_us: int
     item: bytes | None
-    by_service: bool = False  # it expired: no caller deleted it
+    by_service: bool = False  # deleted by expiry, not by a caller
 
 
 def table_at_position(
     table: Table, log: ChangeLog, position: int, pasts: HistoryCache | None = None
 ) -> Table:
-    """Return a table whose rows are those that stood after a change of its log; `pasts` keeps what is undone."""
+    """Return a table with the rows that it had after a change of its log; `pasts` caches its indexes."""
     past = copy(table)
     past.rows = AsOfTableStore(table, log, position, pasts)
     past.vectors = tuple(copy(vector) for vector in table.vectors)
     for vector in past.vectors:
-        vector.copy = None  # what is in memory is of now
+        vector.copy = None  # the copy in memory has the current vectors
     return past
 
 
 def window_of(table: Table, now_s: float) -> tuple[int, int]:
-    """Return the first and the last moment that a table's past can be read at, in microseconds.
+    """Return the earliest and the latest time that the table can be read as of, in microseconds.
 
-    Where the clock was set back, the log goes on from the latest time it had, and so does the window.
+    If the clock was set back, the log continues from its latest time, and so does the window.
     """
     recovery = table.definition.recovery
     if recovery is None:
@@ -77,7 +91,7 @@ def window_of(table: Table, now_s: float) -> tuple[int, int]:
 
 
 def position_at(table: Table, at_us: int, now_s: float) -> int:
-    """Return the last change of a table at or before a moment; refuse one that it cannot be restored to."""
+    """Return the last change at or before a time; raise InvalidRestoreTimeFault outside the window."""
     earliest_us, latest_us = window_of(table, now_s)
     if not _is_kept(at_us, earliest_us, latest_us):
         raise InvalidRestoreTimeFault(
@@ -88,7 +102,7 @@ def position_at(table: Table, at_us: int, now_s: float) -> int:
 
 
 def table_at(table: Table, at_us: int, now_s: float, begin: Callable[[], None], pasts: HistoryCache) -> Table:
-    """Return a table as it was at a moment; refuse one that is not kept."""
+    """Return the table as of a time; raise InvalidRestoreTimeFault outside the window."""
     earliest_us, latest_us = window_of(table, now_s)
     if not _is_kept(at_us, earliest_us, latest_us):
         raise InvalidRestoreTimeFault(
@@ -102,7 +116,7 @@ def table_at(table: Table, at_us: int, now_s: float, begin: Callable[[], None], 
 
 
 def _is_kept(at_us: int, earliest_us: int, latest_us: int) -> bool:
-    """Tell whether a moment is in a window; SDKs cut a time to its second, so the whole of its first one is."""
+    """Return whether a time is in the window, with its whole first second, because SDKs truncate times to seconds."""
     return earliest_us // _SECOND_US * _SECOND_US <= at_us <= latest_us
 
 
@@ -114,9 +128,9 @@ def _position(table: Table, at_us: int) -> int:
 
 
 def index_log_if_needed(log: ChangeLog, position: int, begin: Callable[[], None]) -> None:
-    """Give a log its order by key if much has changed past a place; little is found as quickly without.
+    """Index a log by key if many changes follow a position; a few are found as fast without.
 
-    Nobody pays for that order until the past is read, and it takes a second or so for a million changes.
+    So writes do not pay for the index until the past is read. Building it takes about a second for a million changes.
     """
     if log.span()[1] - position > _UNORDERED_CHANGES_MAX and not log.has_key_index:
         begin()
@@ -124,12 +138,12 @@ def index_log_if_needed(log: ChangeLog, position: int, begin: Callable[[], None]
 
 
 class AsOfTableStore:
-    """The rows of a table as they were; it is read and never written."""
+    """The rows of a table as of a position in its log; read-only."""
 
     def __init__(
         self, table: Table, log: ChangeLog, position: int, pasts: HistoryCache | None = None
     ) -> None:
-        """Read a table at a place in its log, which has the old images of all changes past it."""
+        """Read a table at a position of its log, which must have the old images of all later changes."""
         self._table = table
         self._current: TableStore = table.rows
         self._log = log
@@ -137,14 +151,14 @@ class AsOfTableStore:
         self._pasts = HistoryCache() if pasts is None else pasts
 
     def get(self, key: bytes) -> ItemRow | None:
-        """Return item and size of the row with this key."""
+        """Return the item and size of the row with this key."""
         change = self._log.first_change(key, self._position)
         if change is None:
             return self._current.get(key)
         return None if change.old is None else (change.old, item_size(decode_item(change.old)), 0)
 
     def find(self, key: bytes) -> StoredRow | None:
-        """Return all there is of the row with this key, but for the row's id: it may have none now."""
+        """Return the whole row with this key; its id is 0 if it has changed since."""
         change = self._log.first_change(key, self._position)
         if change is None:
             return self._current.find(key)
@@ -156,7 +170,7 @@ class AsOfTableStore:
     def page(
         self, bounds: Bounds, limit: int, budget: int, *, after: bytes | None, reverse: bool
     ) -> ItemPage:
-        """Return rows between the bounds by key, past the key `after`."""
+        """Return rows within the bounds in key order, after the key `after`."""
         if after is not None:
             lower, upper = bounds.lower, bounds.upper
             if reverse:
@@ -177,29 +191,29 @@ class AsOfTableStore:
         after: tuple[bytes, bytes] | None,
         reverse: bool,
     ) -> ItemPage:
-        """Return item and size column of rows by an index column and then the key, past a pair."""
+        """Return the items and index sizes of rows, ordered by an index column and then by key, after a pair."""
         found = self._index_entries(column, bounds, _chunk(limit), after, reverse)
         return _take_page(((item, size, 0) for _, _, item, size in found), limit, budget)
 
     def rows(self, bounds: Bounds, limit: int, *, reverse: bool = False) -> list[KeyedRow]:
-        """Return up to `limit` whole rows between the bounds, by key."""
+        """Return up to `limit` whole rows within the bounds, in key order."""
         return list(islice(self._rows_by_key(bounds, reverse, _chunk(limit)), limit))
 
     def index_rows(
         self, column: str, bounds: Bounds, limit: int, *, after: tuple[bytes, bytes] | None, reverse: bool
     ) -> list[KeyedRow]:
-        """Return up to `limit` whole rows by an index column and then the key, past the pair `after`."""
+        """Return up to `limit` whole rows ordered by an index column and then by key, after the pair `after`."""
         found = self._index_entries(column, bounds, _chunk(limit), after, reverse)
         return [self._row_of_image(key, item) for _, key, item, _ in islice(found, limit)]
 
     def total(self, column: str, size_column: str, bounds: Bounds) -> int:
-        """Return the sum of a size column over the rows between bounds of a column."""
+        """Return the sum of a size column over the rows within bounds of a column."""
         if column == "key":
             return sum(row[1] for row in self._rows_by_key(bounds, False, _CHUNK_ROWS))
         return self.index_page(column, size_column, bounds, -1, _EVERY_BYTE, after=None, reverse=False)[1]
 
     def entries(self, column: str) -> Iterator[tuple[bytes, bytes]]:
-        """Return key and entry of every row that has one in a column."""
+        """Yield the key and entry of every row that has an entry in a column."""
         place = 4 + self._table.columns.index(column)
         for row in self._rows_by_key(_EVERYTHING, False, _CHUNK_ROWS):
             entry = row[place]
@@ -207,40 +221,40 @@ class AsOfTableStore:
                 yield row[0], entry
 
     def insert(self, key: bytes, size: int, item: bytes, entries: Sequence[Entry]) -> NoReturn:
-        """Refuse."""
+        """Raise: the past is read-only."""
         raise read_only_fault()
 
     def replace(
         self, row: int, size: int, item: bytes, old: Sequence[Entry], entries: Sequence[Entry]
     ) -> NoReturn:
-        """Refuse."""
+        """Raise: the past is read-only."""
         raise read_only_fault()
 
     def fill(self, row: int, entries: Sequence[Entry]) -> NoReturn:
-        """Refuse."""
+        """Raise: the past is read-only."""
         raise read_only_fault()
 
     def delete(self, row: int) -> NoReturn:
-        """Refuse."""
+        """Raise: the past is read-only."""
         raise read_only_fault()
 
     def insert_rows(self, rows: Sequence[KeyedRow]) -> NoReturn:
-        """Refuse."""
+        """Raise: the past is read-only."""
         raise read_only_fault()
 
     def walk(self, after_row: int, limit: int) -> NoReturn:
-        """Refuse: rows of the past have no ids to walk by; `rows` goes by key."""
+        """Raise: rows of the past have no ids; `rows` reads by key."""
         raise read_only_fault()
 
     def due(self, column: str, after: int, upto: int, limit: int) -> NoReturn:
-        """Refuse: nothing of the past expires."""
+        """Raise: nothing in the past expires."""
         raise read_only_fault()
 
     def _rows_by_key(self, bounds: Bounds, reverse: bool, chunk: int) -> Iterator[KeyedRow]:
-        """Yield the rows of then by key: those that stand, with what has changed since undone.
+        """Yield the rows as they were, in key order: the current rows with later changes undone.
 
-        Both sides come in chunks, and are merged up to the end of the chunk that reaches less far: so neither
-        a long stretch without changes nor one of rows that are all gone is held whole.
+        Rows and changes are read in chunks and merged up to the end of the chunk that reaches less far. So neither a
+        long range without changes nor one whose rows were all deleted is held in memory.
         """
         while True:
             standing = self._current.rows(bounds, chunk, reverse=reverse)
@@ -271,7 +285,7 @@ class AsOfTableStore:
         return [rows[key] for key in sorted(rows, reverse=reverse)]
 
     def _row_of_image(self, key: bytes, old: bytes) -> KeyedRow:
-        """Return the row that an old image makes, with entries in the indexes that there are now."""
+        """Return the row of an old image, with entries for the current indexes."""
         item = decode_item(old)
         entries: list[Entry] = []
         for index in every_index(self._table):
@@ -283,7 +297,7 @@ class AsOfTableStore:
     def _index_entries(
         self, column: str, bounds: Bounds, chunk: int, after: tuple[bytes, bytes] | None, reverse: bool
     ) -> Iterator[_IndexedItem]:
-        """Yield what an index held then, in its order: what has not changed, with what was there of the rest."""
+        """Yield the entries that an index had then, in order: the unchanged ones merged with those of changed rows."""
         index = next(index for index in self._table.indexes if index.column == column)
         number = self._table.definition.number
         past = self._pasts.index_history(number, column, self._log, self._position, partial(_entry, index))
@@ -300,7 +314,7 @@ class AsOfTableStore:
         reverse: bool,
         chunk: int,
     ) -> Iterator[_IndexedItem]:
-        """Yield the entries of rows that have not changed since then, in the index's order."""
+        """Yield the entries of rows that have not changed since then, in index order."""
         place = 4 + self._table.columns.index(index.column)
         while True:
             rows = self._current.index_rows(index.column, bounds, chunk, after=after, reverse=reverse)
@@ -318,7 +332,7 @@ class AsOfTableStore:
     def _changed_entries(
         self, past: IndexHistory, bounds: Bounds, after: tuple[bytes, bytes] | None, reverse: bool
     ) -> Iterator[_IndexedItem]:
-        """Yield the entries of rows that have changed since then, with the items that they had."""
+        """Yield the entries that changed rows had then, with their items."""
         for entry, key, size, change in past.between(bounds, after, reverse=reverse):
             image = self._log.read(change - 1, change, _EVERYTHING, 1)[0].old
             assert image is not None, "an entry of the past is that of an old image"
@@ -337,16 +351,16 @@ def _entry(index: Index, image: bytes) -> tuple[bytes, int] | None:
 
 
 def read_only_fault() -> ValidationFault:
-    """Return the refusal of a write to the past."""
+    """Return the fault for a write to the past."""
     return ValidationFault(
         "A request as of a time only reads, and this one would write; ask without the time to change what stands"
     )
 
 
 def versions(table: Table, key: bytes, after: int, limit: int) -> tuple[list[Version], int | None]:
-    """Return what stood under a key after each change past a place in the log, and where to go on.
+    """Return the versions of an item after each change that follows a log position, and the position to continue from.
 
-    The earliest first, at most `limit` of them and about a megabyte; no place to go on from where that was all.
+    The earliest first, at most `limit` versions and about a megabyte; the position is None after the last page.
     """
     journal = table.journal
     assert journal is not None, "only a table with a journal has a past"
@@ -359,7 +373,7 @@ def versions(table: Table, key: bytes, after: int, limit: int) -> tuple[list[Ver
         total += sum(len(change.old or b"") for change in chunk)
         changes += chunk
         more = len(chunk) == wanted
-    # What stood after a change is what the next one found; after the last one it is what stands.
+    # The version after a change is the old image of the next one; after the last one it is the current item.
     images = [change.old for change in changes[1:]]
     if not more:
         standing = table.rows.get(key)
@@ -376,7 +390,7 @@ def _chunk(limit: int) -> int:
 
 
 def _take_page(found: Iterator[ItemRow], limit: int, budget: int) -> ItemPage:
-    """Return lines up to the limit, or up to the one that brings their sizes to the budget."""
+    """Return rows up to the limit, or up to the one that brings the sum of sizes to the budget."""
     lines: list[ItemRow] = []
     total = 0
     if limit == 0:

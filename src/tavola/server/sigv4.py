@@ -1,9 +1,25 @@
-"""SigV4: whether a request was signed by the holder of a key, and was not changed since.
+"""SigV4 verification: prove that a request was signed by the holder of a secret key and not changed since.
 
-What a client says about its signature is the same from request to request for a day, so it is examined once
-and remembered; then a request costs four hashes. The quick way only ever accepts. Whatever it cannot accept is
-examined in full, in AWS's order and with AWS's words, so there is one place that refuses. What is signed with
-`UNSIGNED-PAYLOAD` or in chunks is no request of DynamoDB and does not match: the body is always part of it.
+The client sends its key id and a signature, never the secret. Both sides compute the signature from the request:
+
+    canonical request = method, path, query, signed headers, SHA-256 of the body
+    string to sign    = algorithm, date, "20260101/us-east-1/dynamodb/aws4_request", SHA-256 of the canonical request
+
+    secret ──HMAC day──► ──HMAC region──► ──HMAC service──► ──HMAC "aws4_request"──► signing key
+    signature = HMAC(signing key, string to sign)
+
+The signing key is the same for a day, region and key id, so it is derived once and cached. So is everything else that
+does not change between the requests of a client: the `Authorization` header up to its signature (key id, scope, names
+of the signed headers) is parsed once into a `Claim`, which later requests find by that header prefix. A request that
+finds its claim costs four hashes: the body, the canonical request, and the inner and outer half of one HMAC, which
+start from saved states.
+
+The fast path only accepts. Whatever it cannot accept goes through `_examine`, which checks everything in the order of
+AWS and raises AWS's faults, so there is one place that refuses. A new `Verifier`, with empty caches, replaces this one
+when the directory of keys changes; nothing that was verified with an old secret outlives it.
+
+Not supported: `UNSIGNED-PAYLOAD` and chunked signatures, which DynamoDB does not use. Such a signature does not match,
+because the body is always part of what is verified.
 """
 
 from __future__ import annotations
@@ -31,7 +47,7 @@ from tavola.protocol.faults import (
 from tavola.protocol.instants import AS_OF_HEADER
 
 SKEW_S: Final = 15 * 60
-"""How far the time of a request may be from ours, either way."""
+"""How far the time of a request may differ from ours, in either direction."""
 
 ALGORITHM: Final = "AWS4-HMAC-SHA256"
 SERVICE: Final = "dynamodb"  # the streams sign with the same name
@@ -50,7 +66,7 @@ _QUERY_PARTS = (
     b"X-Amz-SignedHeaders",
     b"X-Amz-Date",
 )
-_UNRESERVED = "-_.~"  # beside letters and digits, what is written as it is in a canonical query
+_UNRESERVED = "-_.~"  # not percent-encoded in a canonical query, beside letters and digits
 _KNOWN_MAX = 1024
 _DATES_MAX = 256
 
@@ -58,7 +74,7 @@ _sha256 = hashlib.sha256
 
 
 class Credential(Protocol):
-    """What a verifier must know of a key; `tavola.iam.Credential` is one."""
+    """The attributes of a key that a verifier uses; `tavola.iam.Credential` has them."""
 
     @property
     def secret(self) -> str:
@@ -67,7 +83,7 @@ class Credential(Protocol):
 
     @property
     def token(self) -> str | None:
-        """The session's token, which comes with every request of the session; None: a lasting key."""
+        """The session token that every request of a session carries; None for a long-term key."""
         ...
 
     @property
@@ -86,15 +102,15 @@ C_co = TypeVar("C_co", bound=Credential, covariant=True)
 
 
 class Credentials(Protocol[C_co]):
-    """Where keys are looked up; `tavola.iam.Directory` is one."""
+    """Where keys are looked up; `tavola.iam.Directory` implements it."""
 
     def credential(self, key_id: str, /) -> C_co | None:
-        """Return what belongs to a key; None if nobody has it."""
+        """Return the credential of a key id, or None if there is no such key."""
         ...
 
 
 class _Key(NamedTuple):
-    """A signing key as the two states that an HMAC begins from."""
+    """A signing key, as the two hash states that an HMAC with it starts from."""
 
     inner: Any
     outer: Any
@@ -109,7 +125,7 @@ class _Key(NamedTuple):
 
 
 class _SignatureParts(NamedTuple):
-    """What a request says of its signature."""
+    """The signature and its parameters, as a request states them in its header or its query."""
 
     algorithm: bytes
     credential: bytes
@@ -117,7 +133,7 @@ class _SignatureParts(NamedTuple):
     signed_headers: bytes
     date: bytes
     token: bytes | None
-    lasts_s: int  # less than the usual quarter of an hour if the query says so
+    lasts_s: int  # validity; shorter than the usual 15 minutes if the query says so
 
 
 class Claim(Generic[C]):
@@ -155,7 +171,7 @@ class Claim(Generic[C]):
 
 
 class Verifier(Generic[C]):
-    """Verifies requests by the keys of one directory; what it remembers goes with it."""
+    """Verifies requests with the keys of one directory, and owns the caches for them."""
 
     __slots__ = ("_claims", "_clock", "_credentials", "_dates", "_keys")
 
