@@ -105,7 +105,7 @@ def test_an_index_is_filled_after_the_server_has_gone(
     put(engine, "a")
     with running(engine):
         pass
-    monkeypatch.setattr("tavola.engine.engine._TENDED_S", 0.0)
+    monkeypatch.setattr("tavola.engine.engine._BACKGROUND_CALLER_S", 0.0)
     engine.call("UpdateTable", INDEX)
     described = engine.call("DescribeTable", {"TableName": "notes"})["Table"]
 

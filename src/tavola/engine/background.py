@@ -1,7 +1,7 @@
-"""Chores: what the engine does in passing, a slice at a time: filling, copying, expiring, forgetting.
+"""BackgroundTasks: index backfill, copies, expiry and clean-up, done in small steps between calls.
 
-Whoever has a loop calls `Engine.tend`; where nobody does, the calls themselves do what is due. Each slice is
-a transaction of its own, so a chore that fails undoes nobody's write.
+A program with an event loop calls `Engine.run_background_work`; without one, the calls themselves run what is due. Each
+step is a transaction of its own, so a task that fails does not roll back any caller's write.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from tavola.limits import STREAM_RETENTION_S
 _log = logging.getLogger("tavola.engine")
 
 _DAY_S = 86_400
-_UPKEEP_S = 60.0  # how often old records are looked for
-_REMEMBERED_S = 3_600.0  # how far back a catalog that remembers everything does
+_UPKEEP_S = 60.0  # interval of the clean-up
+_REMEMBERED_S = 3_600.0  # how far back the history goes that emulation needs
 _TRIM_ROWS = 2_000
-_ORDER_S = 3_600.0  # how long a log stays ordered by key after its past was read
+_ORDER_S = 3_600.0  # how long a log stays indexed by key after a read as of a time
 
 
 class BackgroundTasks:
-    """What is to be done besides answering."""
+    """Decides which background step is due, and runs it."""
 
     def __init__(self, services: Services, sweep_every_s: float) -> None:
         self._services = services
         self._sweep_every_s = sweep_every_s
         self._sweep_at_s = 0.0
         self._upkeep_at_s = 0.0
-        self._sweeping: list[int] = []  # tables that this sweep has not finished yet
-        self._trimming: list[int] = []  # logs that this round has not trimmed yet
-        self._forgetting = False  # streams or backups are old enough to be let go
+        self._sweeping: list[int] = []  # tables with expired items left in this round
+        self._trimming: list[int] = []  # logs left to trim in this round
+        self._forgetting = False  # streams or backups have expired
         self._expiring = False
         self._unfilled = False
-        self._complained = ""  # what was last told of work that is left for later
-        self._at_work: Job | None = None  # whose step was begun and has not ended
+        self._complained = ""  # the last error that was logged, to log it once
+        self._at_work: Job | None = None  # the job whose step has begun and not ended
 
     @property
     def may_have_work(self) -> bool:
-        """Tell, without looking at the clock, whether there may be something to do at all."""
+        """Whether there may be something to do; a cheap test that does not read the clock."""
         services = self._services
         return (
             services.catalog.has_changed
@@ -56,7 +56,7 @@ class BackgroundTasks:
         )
 
     def has_due_work(self) -> bool:
-        """Tell whether there is something to do now."""
+        """Return whether there is something to do now."""
         services = self._services
         if services.catalog.has_changed:
             self._inspect_catalog()
@@ -76,11 +76,11 @@ class BackgroundTasks:
 
     @staticmethod
     def _is_due(now_s: float, at_s: float, every_s: float) -> bool:
-        """Tell whether a time has come, also after the clock was set back."""
+        """Return whether a time has been reached, or the clock was set back."""
         return now_s >= at_s or at_s - now_s > every_s
 
     def run_step(self) -> None:
-        """Do one slice of what is due, in the open transaction."""
+        """Run one due step, in the open transaction."""
         catalog = self._services.catalog
         unfilled = next_unfilled(catalog)
         if unfilled is not None:
@@ -129,7 +129,7 @@ class BackgroundTasks:
         self._at_work = None
 
     def abandon_job(self, error: Exception) -> bool:
-        """Let go of a job that failed in a way nobody foresaw, in the open transaction; tell if it was one."""
+        """Abandon the job that failed unexpectedly, in the open transaction; return whether it was a job."""
         job, self._at_work = self._at_work, None
         if job is None:
             if repr(error) != self._complained:
@@ -144,7 +144,7 @@ class BackgroundTasks:
         return job is not None
 
     def _trim_log(self, number: int) -> None:
-        """Forget what nobody may read any more, and a log that nobody needs."""
+        """Remove changes that can no longer be read, and a log that is not needed."""
         services = self._services
         now_s = services.clock.now()
         since_s = self._needed_since_s(number, now_s)
@@ -159,7 +159,7 @@ class BackgroundTasks:
             self._trimming.append(number)
 
     def _was_read_as_of(self, number: int, now_s: float) -> bool:
-        """Tell whether somebody reads the past of a table, so that its log's order by key is worth its price."""
+        """Return whether the table was recently read as of a time, so that the log's index by key is worth its cost."""
         catalog = self._services.catalog
         table = catalog.of_number(number)
         pinned = number in catalog.kept_logs() if table is None else table.definition.pins > 0
@@ -188,7 +188,7 @@ class BackgroundTasks:
 
 
 def upgrade(services: Services) -> None:
-    """Give tables of an older store what their settings now mean: a column to expire by, a stream to read."""
+    """Upgrade tables of an older store: add the column for expiry and the stream that their settings imply."""
     catalog = services.catalog
     for table in list(catalog.tables()):
         ttl = table.definition.ttl

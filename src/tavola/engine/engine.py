@@ -1,8 +1,8 @@
-"""Engine: open, call, close. The one door of DynamoDB in this process.
+"""Engine: DynamoDB in this process; open it, call it, close it.
 
-A request comes in as the JSON body that AWS would get and goes out as the one that AWS would send, so
-every caller, in this process or over HTTP, gets the same answers from the same code. One writer at a time;
-a lock makes it safe from several threads.
+A request is the JSON body that AWS would receive, and the response is the body that AWS would send, so callers in this
+process and over HTTP get the same responses from the same code. The engine executes one call at a time, under a lock;
+it can be used from several threads. `commit_group` explains when a call's writes become durable.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tavola.protocol.message_style import MessageStyle
 from tavola.protocol.requests import parse, parse_coerced, unknown_operation
 from tavola.values import ValueMalformed
 
-_TENDED_S = 5.0
+_BACKGROUND_CALLER_S = 5.0
 
 
 class Engine:
@@ -62,8 +62,8 @@ class Engine:
         self._wording: MessageStyle = wording
         self._catalog = Catalog(store, clock, keeps_all_history=switches.needs_history)
         self._group = CommitGroup(store, self._catalog, self._reload)
-        self._observing: ObserverNotifier | None = None  # who is told of every call; None: nobody
-        self._tended_at_s = -_TENDED_S  # when somebody last called `tend`
+        self._observing: ObserverNotifier | None = None  # None: no observer
+        self._background_called_at_s = -_BACKGROUND_CALLER_S  # when `run_background_work` was last called
         self._services = Services(
             catalog=self._catalog,
             tokens=ClientTokens(store, clock),
@@ -80,7 +80,7 @@ class Engine:
             emulation=active_emulation(Emulation(switches, clock), self._catalog, clock),
             buckets=buckets,
         )
-        self._chores = BackgroundTasks(self._services, ttl_interval_s)
+        self._background = BackgroundTasks(self._services, ttl_interval_s)
         upgrade(self._services)
         if store.open_transaction:
             self._group.commit()
@@ -101,15 +101,15 @@ class Engine:
         emulate: str | None = None,
         buckets: str | os.PathLike[str] | Buckets | None = None,
     ) -> Engine:
-        """Return an engine on the file at `path`, made if it is not there, or in memory without one.
+        """Return an engine on the file at `path`, which is created if it does not exist, or in memory without a path.
 
-        `sync` "full" loses no acknowledged write whatever happens; "off" leaves syncing to the system.
-        `cache_mb` is the most memory that pages of the file may take; it is taken as they are read.
+        `sync` "full" never loses an acknowledged write; "off" leaves syncing to the operating system.
+        `cache_mb` limits the memory for pages of the file; it is allocated as pages are read.
         `table_delay_ms` is how long a new table or index stays CREATING, as it does for a while on AWS.
-        `key` encrypts the file: any text; without the right one it does not open.
-        `ttl_interval_s` is how often expired items are looked for and deleted.
-        `emulate` names what production does to requests and shall happen here too: "throughput,gsi-lag=200ms".
-        `buckets` is the folder whose folders stand for S3's buckets, for exports and imports.
+        `key` encrypts the file: any text; the file opens with the same key only.
+        `ttl_interval_s` is the interval at which expired items are deleted.
+        `emulate` turns on effects of production, such as "throughput,gsi-lag=200ms"; see `emulation`.
+        `buckets` is the folder whose subfolders act as S3 buckets, for exports and imports.
         """
         if wording not in get_args(MessageStyle):
             raise ValueError(f"wording must be one of {', '.join(get_args(MessageStyle))}, not {wording!r}")
@@ -142,11 +142,11 @@ class Engine:
         *,
         participant: object = None,
     ) -> bytes:
-        """Return the answer to a request body; raise the fault that AWS would answer.
+        """Return the response body of a request, or raise the fault that AWS would return.
 
-        It is durable, unless the thread holds or the call is made `by` a name. Who gave it looks whether the engine is
-        `dirty` then, and if so commits by that name before anything is told of the answer. A name for each call is
-        told of that call alone.
+        Writes are durable on return, unless the thread collects writes or the call names a `participant` of the commit
+        group. The caller must then check `dirty` and, if it is set, `commit(participant)` before it reveals the
+        response. A participant of its own for each call gets the outcome of that call alone.
         """
         if self._observing is not None and not isinstance(visit, ObservedContext):
             return self._observed(self._observing, operation, body, scope, visit, participant)
@@ -168,9 +168,9 @@ class Engine:
                 try:
                     answer = handler(call, request)
                 except ValueMalformed:
-                    answer = self._mended(call, handler)
+                    answer = self._execute_coerced(call, handler)
             except Fault:
-                # Whatever is refused is refused before the first row is touched.
+                # Every refusal happens before the first row is written.
                 if joins:
                     group.join(participant)
                 raise
@@ -183,7 +183,7 @@ class Engine:
             if joins:
                 group.join(participant)
             else:
-                self._settle()
+                self._commit_call()
             return answer
 
     def _observed(
@@ -195,11 +195,11 @@ class Engine:
         visit: RequestContext | None,
         by: object,
     ) -> bytes:
-        """Answer a call and have it told; one whose answer must wait for a commit is told then."""
+        """Execute a call and notify the observer, after the commit if the response has to wait for one."""
         began_s, began = self._services.clock.now(), monotonic()
         watched = ObservedContext.of(visit)
         fault: Fault | None = None
-        with self._lock:  # nobody commits between the call and the look whether it must wait
+        with self._lock:  # no commit between the call and the check of the state
             try:
                 return self.execute(operation, body, scope, watched, participant=by)
             except Fault as raised:
@@ -221,13 +221,13 @@ class Engine:
                     observing.report(note)
 
     def observe(self, observer: Observer | None) -> None:
-        """Tell this one of every call from now on, in the place of whoever was told before; None: nobody.
+        """Set the observer that is notified after each call, replacing the current one; None removes it.
 
-        With nobody to tell, a call pays for one test.
+        Without an observer, a call pays for one test.
         """
         with self._lock:
             if self._services.emulation is not None:
-                self._services.emulation.take_refused()  # what nobody saw is not this one's
+                self._services.emulation.take_refused()  # not for the new observer
             self._observing = self._group.observing = None if observer is None else ObserverNotifier(observer)
 
     def call(
@@ -237,7 +237,7 @@ class Engine:
         scope: Scope = DEFAULT_SCOPE,
         visit: RequestContext | None = None,
     ) -> dict[str, Any]:
-        """Return the answer to a request, both as DynamoDB JSON in Python's types."""
+        """Return the response to a request, both as DynamoDB JSON in Python's types."""
         answer: dict[str, Any] = msgspec.json.decode(
             self.execute(operation, msgspec.json.encode(request), scope, visit)
         )
@@ -246,9 +246,9 @@ class Engine:
     def hottest(
         self, table_name: str, index_name: str | None = None, scope: Scope = DEFAULT_SCOPE, *, count: int = 10
     ) -> Hottest:
-        """Return the keys of a table or global index that took most, and those refused most.
+        """Return the most accessed and the most throttled keys of a table or global index.
 
-        They are counted while Contributor Insights is enabled on it, or throughput is emulated.
+        They are counted while Contributor Insights is enabled for it, or throughput is emulated.
         """
         with self._lock:
             table = self._catalog.find(scope, table_name)
@@ -265,7 +265,7 @@ class Engine:
     def changes_between(
         self, table_name: str, moments_us: Sequence[int], scope: Scope = DEFAULT_SCOPE
     ) -> tuple[int, ...]:
-        """Return how many changes a table's log has between each two moments; none where it keeps no log."""
+        """Return the number of changes in a table's log between each two times; empty if it has no log."""
         with self._lock:
             self._check_open()
             table = self._catalog.find(scope, table_name)
@@ -278,111 +278,110 @@ class Engine:
 
     @property
     def clock(self) -> Clock:
-        """The clock that it goes by."""
+        """The clock of this engine."""
         return self._services.clock
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed, and answers nothing more."""
+        """Whether the engine was closed."""
         return self._closed
 
     @property
     def syncs(self) -> bool:
-        """Whether a commit waits for the disk, so that gathering writes saves time."""
+        """Whether a commit waits for the disk, so that collecting writes saves time."""
         return self._store.syncs
 
     def collect_writes(self) -> None:
-        """Gather this thread's writes from now on in one transaction, until `commit`.
+        """Collect the writes of this thread in one transaction, until `commit`.
 
-        Others may gather at the same time, each call `by` a name: connections on the same loop `execute` so. The first
-        that commits makes the writes of all durable; if that fails, each who has a part in it is told when it
-        commits, and nobody else. Another thread's call is answered when it is durable, and takes along what was
-        gathered.
+        Other participants may write in the same transaction, each `execute` with a name. The first to commit makes the
+        writes of all durable; if that fails, each participant gets the error when it commits, and nothing else does.
+        A call from another thread commits the transaction before it returns.
         """
         with self._lock:
             self._group.collect()
 
     def commit_pending(self) -> None:
-        """Make durable what was gathered, for a caller of the holders' thread that does not wait for them."""
+        """Commit the collected writes now, for a caller on the collecting thread that cannot wait for `commit`."""
         with self._lock:
             self._check_open()
             self._group.check_failed()
-            self._settle()
+            self._commit_call()
 
     @property
     def dirty(self) -> bool:
-        """Tell whether there are writes that are not durable yet.
+        """Whether some writes are not durable yet, or were lost and a participant has not been told.
 
-        Asked without the lock, while another thread may be at work in the store: so the store is not asked.
+        Read without the lock, while another thread may use the store; therefore it does not query the store.
         """
         return self._group.state is not GroupState.IDLE
 
     def commit(self, participant: object = None) -> None:
-        """Make durable what was gathered by this name; raise if that failed, and nothing of it was kept.
+        """Make durable what this participant wrote; raise if it was rolled back, and none of it was kept.
 
-        It may have failed when somebody else tried. What somebody else made durable before is kept, and not told of.
+        The failure may have happened in another participant's commit. If one of those succeeded, nothing is left to do.
         """
         with self._lock:
             if (
                 self._group.commit_for(participant) and participant is not None
-            ):  # who holds a thread also tends
-                self._do_what_is_due()
+            ):  # a collecting thread runs background work itself
+                self._run_due_tasks()
 
     def run_background_work(self, budget_ms: float = 5.0) -> bool:
-        """Do a slice of background work and tell whether there is more.
+        """Do background work for about `budget_ms` and return whether there is more.
 
-        Whoever calls this now and then has taken the work over: meanwhile no call does any of it in passing.
+        While this is called regularly, calls do no background work themselves.
         """
-        self._tended_at_s = monotonic()
+        self._background_called_at_s = monotonic()
         with self._lock:
-            return self._work(budget_ms)
+            return self._run_tasks(budget_ms)
 
-    def _work(self, budget_ms: float) -> bool:
-        """Do what is due for so long; what others have begun and not committed is waited for."""
+    def _run_tasks(self, budget_ms: float) -> bool:
+        """Run due tasks, each in its own transaction, until the budget is used; not while a group is open."""
         group = self._group
         if self._closed or group.state is GroupState.FAILED or group.write_failure is not None:
             return False
         if self._store.open_transaction:
-            return self._chores.may_have_work
+            return self._background.may_have_work
         until = monotonic() + budget_ms / 1000
-        while self._chores.has_due_work():
+        while self._background.has_due_run_tasks():
             group.call_has_written = False
             try:
                 group.begin()
-                self._chores.run_step()
+                self._background.run_step()
                 group.commit()
             except (StoreFull, StoreFailed) as error:
                 group.roll_back(error)
-                return False  # it is tried again when there is room, or when the store was opened again
-            except Exception as error:  # noqa: BLE001 - what cannot go on must not keep the rest waiting
+                return False  # retried when there is space, or after the store was opened again
+            except Exception as error:  # noqa: BLE001 - a task that fails must not block the others
                 group.roll_back(StoreError(f"background work failed ({error!r})"))
-                if not self._give_up(error):
+                if not self._abandon_job(error):
                     return False
             if monotonic() >= until:
-                return self._chores.has_due_work()
+                return self._background.has_due_run_tasks()
         return False
 
-    def _give_up(self, error: Exception) -> bool:
-        """Let go of a job that cannot go on, and tell whether there was one; anything else is tried again."""
+    def _abandon_job(self, error: Exception) -> bool:
+        """Abandon the job that failed and return whether there was one; other tasks are retried."""
         try:
             self._group.begin()
-            given_up = self._chores.abandon_job(error)
+            given_up = self._background.abandon_job(error)
             self._group.commit()
         except StoreError as second:
             self._group.roll_back(second)
             return False
-        except Exception as second:  # noqa: BLE001 - clients are served whatever becomes of it
+        except Exception as second:  # noqa: BLE001 - clients are served regardless
             self._group.roll_back(StoreError(f"giving up background work failed ({second!r})"))
             return False
         return given_up
 
     @property
     def write_failure(self) -> str | None:
-        """Return why writes are refused since the disk failed, None while all is well."""
+        """Why writes are refused since the disk failed; None while they are accepted."""
         return self._group.write_failure
 
     def close(self) -> None:
-        """Let go of the store; a second time does nothing."""
+        """Close the store; a second call does nothing."""
         with self._lock:
             if not self._closed:
                 self._closed = True
@@ -401,8 +400,8 @@ class Engine:
     ) -> None:
         self.close()
 
-    def _mended(self, call: OperationCall, handler: Any) -> bytes:
-        """Answer a request whose values need the conversions that AWS makes; refuse where it makes none."""
+    def _execute_coerced(self, call: OperationCall, handler: Any) -> bytes:
+        """Execute a request whose values need the conversions that AWS makes; refuse it where AWS makes none."""
         try:
             request = parse_coerced(call.operation, call.body, self._wording)
             if call.visit is not None and call.visit.guard is not None:
@@ -416,24 +415,24 @@ class Engine:
         if self._closed:
             raise StoreError("the engine is closed; open it again to go on")
 
-    def _settle(self) -> None:
-        """Commit what a call wrote; with nobody to tend the engine, do at once what is due."""
+    def _commit_call(self) -> None:
+        """Commit what a call wrote, then run due tasks if no one calls `run_background_work`."""
         if self._store.open_transaction:
             try:
                 self._group.commit()
             except StoreError as error:
                 raise InternalServerFault(str(error)) from error
-        self._do_what_is_due()
+        self._run_due_tasks()
 
-    def _do_what_is_due(self) -> None:
+    def _run_due_tasks(self) -> None:
         if (
-            not self._chores.may_have_work
+            not self._background.may_have_work
             or self._group.is_collecting
             or self._group.state is GroupState.OPEN
         ):
             return
-        if monotonic() - self._tended_at_s > _TENDED_S:
-            while self._work(budget_ms=1000.0):
+        if monotonic() - self._background_called_at_s > _BACKGROUND_CALLER_S:
+            while self._run_tasks(budget_ms=1000.0):
                 pass
 
     def _reload(self) -> None:

@@ -1,9 +1,9 @@
-"""Connection: one client's bytes in, its answers out in the order of its requests.
+"""Connection: parses the requests of one client and sends the responses in the order of the requests.
 
-Parsing and answering are apart: what has arrived whole waits in a backlog, and the backlog is worked off
-a turn at a time, so that one client's pipeline does not keep the others waiting. While the client does not
-take its answers, nothing more of it is read or done. Deadlines cost nothing per request: a connection only
-notes when something began, and `sweep` looks at all of them now and then.
+Parsing and execution are separate: complete requests wait in a backlog, which is processed a limited number at a time, so
+that one client's pipeline does not delay the others. While a client does not read its responses, nothing more is read
+from it or executed for it. Deadlines cost nothing per request: a connection only notes when something began, and
+`sweep` checks all connections periodically.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from tavola.server.limits import ServerLimits
 from tavola.server.responses import ResponseQueue
 from tavola.server.wire import CONTINUE, TEXT, Payload, Wire, payload_bytes
 
-# Where a connection is in its request. Plain numbers: they are compared several times for each one.
+# The state of a connection. Plain integers, because they are compared several times per request.
 _IDLE, _HEAD, _BODY, _CLOSING = range(4)
 
-_Request = tuple[bytes, bytes, dict[bytes, bytes], bytes, bool]  # method, URL, headers, body, last of all
-_ReadyResponse = tuple[Payload, bool]  # an answer that needs no work, and whether it is the last
+_Request = tuple[bytes, bytes, dict[bytes, bytes], bytes, bool]  # method, URL, headers, body, last request
+_ReadyResponse = tuple[Payload, bool]  # a finished response, and whether it is the last
 
 _HOP_BY_HOP = frozenset({b"connection", b"upgrade", b"http2-settings"})
 
 
 @dataclass(slots=True)
 class Service:
-    """What all connections share."""
+    """The state that all connections of a server share."""
 
     loop: asyncio.AbstractEventLoop
     wire: Wire
@@ -40,11 +40,11 @@ class Service:
     responses: ResponseQueue
     limits: ServerLimits
     connections: set[Connection] = field(default_factory=set)
-    waiting_bytes: int = 0  # of bodies that have come in part
+    waiting_bytes: int = 0  # of incomplete bodies, all connections together
     stopping: bool = False
 
     def make_room(self) -> bool:
-        """Tell whether one more may come; if all places are taken, the longest idle one makes way."""
+        """Return whether a new connection fits; at the limit, close the connection that has been idle longest."""
         if len(self.connections) < self.limits.connections_max:
             return True
         since_s = self.loop.time() - self.limits.idle_evictable_s
@@ -90,39 +90,39 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._dispatch = service.dispatch.answer  # what every request needs is close at hand
+        self._dispatch = service.dispatch.answer  # bound methods, used by every request
         self._deliver = service.responses.deliver
         self._head_bytes_max = service.limits.head_bytes_max
         self._parser = httptools.HttpRequestParser(self)
         self._stage = _IDLE
-        self._request_count = 0  # requests whose first byte has come
+        self._request_count = 0  # requests begun
         self._url = b""
-        self._received: dict[bytes, bytes] = {}  # headers as they come; the trailers too, which nobody reads
-        self._fields: dict[bytes, bytes] = {}  # the headers of the request whose body is coming
-        self._parts: list[bytes] = []  # the body, as this read brought it
-        self._body = bytearray()  # the body of earlier reads
-        self._head_bytes = 0  # of a head that is still coming
+        self._received: dict[bytes, bytes] = {}  # headers received so far; also trailers, which are ignored
+        self._fields: dict[bytes, bytes] = {}  # the headers of the request whose body is being received
+        self._parts: list[bytes] = []  # parts of the body from this read
+        self._body = bytearray()  # the body from earlier reads
+        self._head_bytes = 0  # bytes received of the unfinished request head
         self._upgrading = False
-        self._refusal: Payload | None = None  # the answer to the request at which a callback gave up
+        self._refusal: Payload | None = None  # the response to a request that a parser callback rejected
         self._backlog: deque[_Request | _ReadyResponse] = deque()
         self._reading = True
         self._linger = False
         self._closing_idle = False
         self._peer = Peer()
-        self._deadline_s = 0.0  # of what is coming or leaving; 0: of nothing
-        self._write_deadline_s = (
-            0.0  # the client does not take its answers, and may so until then; 0: it does
-        )
-        self._swept_request_count = 0  # `_begun` at the last sweep
+        self._deadline_s = 0.0  # of the head, body or close in progress; 0: none
+        self._write_deadline_s = 0.0  # until when the client may leave responses unread; 0: it reads them
+        self._swept_request_count = 0  # `_request_count` at the last sweep
         self.idle_since_s = service.loop.time()
 
-    # What the transport calls.
+    # Called by the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin, or say that all places are taken."""
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but name
+        """Register the connection, or respond 503 if the limit is reached."""
+        self._transport = cast(
+            asyncio.Transport, transport
+        )  # uvloop's transport is compatible but not a subclass
         self._peer = peer_of(self._transport)
-        if self._service.stopping:  # it was let in while the door was closing
+        if self._service.stopping:  # accepted while the server was stopping
             self._stage = _CLOSING
             self._transport.abort()
         elif self._service.make_room():
@@ -132,14 +132,14 @@ class Connection(asyncio.Protocol):
             self.send(self._error_response(503, "Too many connections; try again later."), True)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the client; what it asked and did not yet get is dropped."""
+        """Drop the client and its unanswered requests."""
         self._stage = _CLOSING
         self._backlog.clear()
         self._discard_body()
         self._service.connections.discard(self)
 
     def data_received(self, data: bytes) -> None:
-        """Parse what came, answer what is whole, and note since when the rest is awaited."""
+        """Parse the data, process complete requests, and set the deadline for an incomplete one."""
         before = self._stage
         if before == _CLOSING:
             return
@@ -154,12 +154,12 @@ class Connection(asyncio.Protocol):
         except httptools.HttpParserError:
             self._reject_malformed()
         backlog = self._backlog
-        if len(backlog) == 1 and not self._write_deadline_s:  # as it is nearly always
+        if len(backlog) == 1 and not self._write_deadline_s:  # the usual case
             self._process(backlog.popleft())
         elif backlog:
             self._process_backlog()
         if self._stage == _HEAD:
-            # Only a head that this read did not begin behind another request has all of these bytes.
+            # All of these bytes belong to the head only if no other request preceded it in this read.
             alone = self._request_count == begun + (before == _IDLE)
             self._head_bytes = self._head_bytes + len(data) if alone else 0
             if not self._deadline_s:
@@ -178,8 +178,8 @@ class Connection(asyncio.Protocol):
                 self._deadline_s = self._service.loop.time() + self._service.limits.body_s
 
     def eof_received(self) -> bool:
-        """Answer what was asked before the client closed its side, then close ours."""
-        if self._stage == _CLOSING:  # stay while the last answer is still to be given
+        """Respond to the requests that came before the client closed its side, then close ours."""
+        if self._stage == _CLOSING:  # stay open while the last response is pending
             return not self._deadline_s and not self._peer.secure
         if self._stage == _IDLE:
             self._backlog.append((b"", True))
@@ -191,32 +191,32 @@ class Connection(asyncio.Protocol):
         return not self._peer.secure  # TLS has no half-open connection
 
     def pause_writing(self) -> None:
-        """Do no more for a client that does not take its answers."""
+        """Stop reading from a client that does not read its responses."""
         self._write_deadline_s = self._service.loop.time() + self._service.limits.answer_s
         self._set_reading(False)
 
     def resume_writing(self) -> None:
-        """Go on where the client made us stop."""
+        """Resume processing."""
         self._write_deadline_s = 0.0
         self._process_backlog()
 
-    # What the parser calls.
+    # Called by the parser.
 
     def on_message_begin(self) -> None:
-        """Note that a request has begun."""
+        """Start a request."""
         self._stage = _HEAD
         self._request_count += 1
 
     def on_url(self, url: bytes) -> None:
-        """Take the URL, or a part of it."""
+        """Append to the URL."""
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; of several with one name, the last."""
+        """Add a header; the last one of a name counts."""
         self._received[name.lower()] = value
 
     def on_headers_complete(self) -> None:
-        """Refuse a body that is too large before it comes, and bid an asking client send it."""
+        """Refuse a body that is declared too large; respond 100 Continue if the client expects it."""
         self._stage = _BODY
         self._deadline_s = 0.0
         self._head_bytes = 0
@@ -231,11 +231,11 @@ class Connection(asyncio.Protocol):
             self._backlog.append((CONTINUE, False))
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of the body."""
+        """Add a part of the body."""
         self._parts.append(body)
 
     def on_message_complete(self) -> None:
-        """Put the request in the backlog."""
+        """Add the complete request to the backlog."""
         if self._upgrading:
             return
         parts = self._parts
@@ -257,10 +257,10 @@ class Connection(asyncio.Protocol):
         if self._received:
             self._received = {}
 
-    # What the service calls.
+    # Called by the server.
 
     def send(self, payload: Payload, close: bool) -> None:
-        """Send an answer, and end the connection if it is the last one."""
+        """Send a response, and end the connection if it is the last one."""
         transport = self._transport
         if transport.is_closing():
             return
@@ -269,12 +269,12 @@ class Connection(asyncio.Protocol):
         else:
             transport.writelines(payload)
         if close and self._closing_idle and self._peer.secure and not transport.get_write_buffer_size():
-            transport.abort()  # TLS's goodbye wants an answer, and nobody reads on an idle connection
+            transport.abort()  # a TLS shutdown waits for the peer's, which an idle client does not send
         elif close:
             self._finish()
 
     def sweep(self, now_s: float) -> None:
-        """End what is past its deadline."""
+        """Close the connection, or refuse the request, if a deadline has passed."""
         if (self._write_deadline_s and now_s >= self._write_deadline_s) or (
             self._stage == _CLOSING and self._deadline_s and now_s >= self._deadline_s
         ):
@@ -289,14 +289,14 @@ class Connection(asyncio.Protocol):
             self.close_when_idle()
 
     def idle_before(self, since_s: float) -> bool:
-        """Tell whether nothing has been asked since a moment, as far as the last sweep saw."""
+        """Return whether the connection has been idle since a time, as of the last sweep."""
         quiet = (
             self._stage == _IDLE and self._request_count == self._swept_request_count and not self._backlog
         )
         return quiet and self.idle_since_s <= since_s
 
     def close_when_idle(self) -> None:
-        """Close as soon as what has begun is answered; `Service.stopping` sees to a request under way."""
+        """Close an idle connection; one with a request in progress closes after it, see `Service.stopping`."""
         if self._stage == _IDLE:
             self._stage = _CLOSING
             self._closing_idle = True
@@ -304,17 +304,17 @@ class Connection(asyncio.Protocol):
             self._process_backlog()
 
     def abort(self) -> None:
-        """Close at once."""
+        """Close immediately."""
         self._transport.abort()
 
-    # The work itself.
+    # Processing.
 
     @property
     def _body_bytes_max(self) -> int:
         return self._service.limits.body_bytes_max
 
     def _process_backlog(self) -> None:
-        """Answer from the backlog until it is empty, the turn is over or the client takes no more."""
+        """Process the backlog until it is empty, the turn's limits are reached or the client stops reading."""
         service = self._service
         backlog = self._backlog
         requests_left = service.limits.turn_requests_max
@@ -328,7 +328,7 @@ class Connection(asyncio.Protocol):
         self._set_reading(not backlog and not self._write_deadline_s)
 
     def _process(self, entry: _Request | _ReadyResponse) -> int:
-        """Answer one entry of the backlog, and return how many bytes that took."""
+        """Process one entry of the backlog and return the size of the response."""
         if len(entry) == 5:
             payload: Payload = self._dispatch(*entry, self._peer)
             last = entry[4]
@@ -350,20 +350,20 @@ class Connection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def _join_body(self) -> None:
-        """Put the parts of a body together after each read: many tiny chunks would take much memory."""
+        """Join the parts of a body after each read; many tiny chunks would take much memory."""
         before = len(self._body)
         self._body += b"".join(self._parts)
         self._parts = []
         self._service.waiting_bytes += len(self._body) - before
 
     def _discard_body(self) -> None:
-        """Forget the body that was put together."""
+        """Drop the body received so far."""
         self._service.waiting_bytes -= len(self._body)
         self._body = bytearray()
         self._parts = []
 
     def _feed_within_head_limit(self, data: memoryview, begun: int) -> None:
-        """Parse what might hold a head that is too large: first as much of it as a head may have."""
+        """Parse data that may contain a head over the limit: first only as many bytes as a head may have."""
         allowed = self._head_bytes_max - self._head_bytes
         for part in (data[:allowed], data[allowed:]):
             try:

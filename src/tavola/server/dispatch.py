@@ -1,9 +1,9 @@
-"""Dispatch: a request's head and body to the engine, and what the engine says back to the wire.
+"""Dispatch: passes an HTTP request to the engine and renders the response.
 
-Refuses in AWS's order: method and content type, JSON, target, signature; the rest is the engine's. An exception
-that is no fault is our own mistake: it is logged under the request's id, and the client gets the id and nothing
-of what went wrong inside. Where callers are verified or a log is kept, a request takes the attended way, which
-brings its caller along and notes the call; the plain way knows of neither and pays for neither.
+Checks are made in AWS's order: method and content type, JSON, target, signature; the engine does the rest. An exception
+that is not a fault is a bug: it is logged under the request id, and the client gets the id and no details. If callers
+are verified or an access log is kept, a request goes through `_execute_for_caller`, which identifies the caller and
+logs the call; otherwise through `_execute`, which does neither and costs less.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from tavola.server.wire import JSON, PLAIN_JSON, TEXT, Payload, Wire
 _log = logging.getLogger("tavola.server")
 
 TARGETS: dict[bytes | None, str] = {operation.target.encode(): name for name, operation in OPERATIONS.items()}
-"""The X-Amz-Target of each operation, to its name."""
+"""The operation of each X-Amz-Target."""
 
 READS = frozenset(name for name in OPERATIONS if is_read(name))
-"""Operations that write nothing for the client, and so need no group to write in."""
+"""Operations that do not write, and so do not open a commit group."""
 
 FORBIDDEN = 403
-UNKNOWN = "Unknown"  # the log's name of what is no operation
+UNKNOWN = "Unknown"  # in the access log, for a request without a known operation
 
 _AS_OF = AS_OF_HEADER.encode()
 _CONTENT_TYPES: dict[bytes | None, bytes] = {JSON: JSON, PLAIN_JSON: PLAIN_JSON}
@@ -52,7 +52,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 class Dispatch:
-    """Answers requests from one engine; `begin` opens the group that writes of this moment go into."""
+    """Answers requests from one engine; `begin` opens the commit group before a write."""
 
     __slots__ = (
         "_begin",
@@ -78,7 +78,7 @@ class Dispatch:
         log: AccessLog | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        """Ask `hosts` whom to hear and `callers` who it is; without the latter all are taken at their word."""
+        """Check requests with `hosts` and identify callers with `callers`; without the latter, nothing is verified."""
         self._engine = engine
         self._wire = wire
         self._begin = begin
@@ -87,7 +87,7 @@ class Dispatch:
         self._callers: Callers = callers or OpenCallers()
         self._shows_reasons = (
             callers is None
-        )  # a probe of a strict server proves nothing, and is told no reasons
+        )  # probes are not signed, so a strict server gives them no reasons
         self._log = log
         self._touches: list[ItemAccess] | None = None if log is None else []
         self._now = clock.now
@@ -101,7 +101,7 @@ class Dispatch:
         close: bool,
         peer: Peer,
     ) -> Payload:
-        """Return the answer to one request; header names in `fields` are lower-case."""
+        """Return the response to one request; header names in `fields` are lower-case."""
         if fields.get(b"host") not in self._hosts.known or b"origin" in fields:
             refusal = self._hosts.refusal(fields)
             if refusal is not None:
@@ -123,7 +123,7 @@ class Dispatch:
         close: bool,
         content_type: bytes,
     ) -> Payload:
-        """Answer whoever asks."""
+        """Execute a request without identifying the caller."""
         wire = self._wire
         if operation not in READS:
             self._begin()
@@ -135,7 +135,7 @@ class Dispatch:
             request_id = wire.request_id()
             _log_server_fault(fault, request_id, operation)
             return wire.answer(fault.status, content_type, fault.body(), close, request_id)
-        except Exception:  # noqa: BLE001 - the client is told that we failed, the log is told how
+        except Exception:  # noqa: BLE001 - the client gets an error 500, the log gets the details
             request_id = wire.request_id()
             _log.exception("Request %s, %s, failed unexpectedly.", request_id.decode(), operation)
             return wire.answer(500, content_type, InternalServerFault().body(), close, request_id)
@@ -150,7 +150,7 @@ class Dispatch:
         content_type: bytes,
         peer: Peer,
     ) -> Payload:
-        """Answer a caller for whom the signature speaks, and note the call."""
+        """Execute a request for an identified caller, and log the call."""
         wire = self._wire
         began_s = self._now()
         request_id = wire.request_id()
@@ -170,11 +170,11 @@ class Dispatch:
             answer = self._engine.execute(operation, body, caller.scope, visit)
             payload = wire.answer(200, content_type, answer, close, request_id)
         except Fault as raised:
-            # AWS looks at the JSON before it looks at the signature.
+            # AWS checks the JSON before the signature.
             fault = SerializationFault() if caller is None and not _is_json(body) else raised
             _log_server_fault(fault, request_id, operation)
             payload = wire.answer(fault.status, content_type, fault.body(), close, request_id)
-        except Exception:  # noqa: BLE001 - the client is told that we failed, the log is told how
+        except Exception:  # noqa: BLE001 - the client gets an error 500, the log gets the details
             fault = InternalServerFault()
             _log.exception("Request %s, %s, failed unexpectedly.", request_id.decode(), operation)
             payload = wire.answer(500, content_type, fault.body(), close, request_id)
@@ -196,7 +196,7 @@ class Dispatch:
         close: bool,
         peer: Peer,
     ) -> Payload:
-        """Answer a request that comes under another's name, or from another's page."""
+        """Refuse a request with a foreign Host, or from a page of a foreign origin."""
         request_id = self._wire.request_id()
         if self._log is not None:
             operation = TARGETS.get(fields.get(b"x-amz-target"), UNKNOWN)
@@ -227,7 +227,7 @@ class Dispatch:
         close: bool,
         peer: Peer,
     ) -> Payload:
-        """Answer what is no plain request of an SDK: health, a query string, a refusal."""
+        """Answer a request that is not a plain SDK call: health checks, URLs with a query, unknown operations."""
         path = _path_of(url)
         if method in (b"GET", b"HEAD"):
             looked = self._probe_page(path, fields, url)
@@ -258,7 +258,7 @@ class Dispatch:
         close: bool,
         peer: Peer,
     ) -> Payload:
-        """Answer what is no call at all as AWS does, and note it."""
+        """Answer a request that is not an API call with AWS's 404, and log it."""
         request_id = self._wire.request_id()
         self._log_refused(UNKNOWN, request_id, UnknownOperationFault(), url, fields, body, peer)
         make = self._wire.headers_only if method == b"HEAD" else self._wire.answer
@@ -267,14 +267,14 @@ class Dispatch:
     def _probe_page(
         self, path: bytes, fields: Mapping[bytes, bytes], url: bytes
     ) -> tuple[int, bytes, bytes] | None:
-        """Return status, content type and body of a page that a person or a probe looks at; None: it is none."""
+        """Return status, content type and body of a health page, or None for any other path."""
         match path:
             case b"/":
                 region = scope_of_request(fields, url).region
                 return 200, TEXT, f"healthy: dynamodb.{region}.amazonaws.com ".encode()
-            case b"/healthz":  # the process answers
+            case b"/healthz":  # the process is alive
                 return 200, PLAIN_JSON, b'{"status":"ok"}'
-            case b"/readyz":  # it also takes writes
+            case b"/readyz":  # it also accepts writes
                 failure = self._engine.write_failure
                 if failure is None:
                     return 200, PLAIN_JSON, b'{"status":"ok"}'
@@ -285,13 +285,13 @@ class Dispatch:
 
 
 def _log_server_fault(fault: Fault, request_id: bytes, operation: str) -> None:
-    """Log a fault that is ours."""
+    """Log a fault with a status of 500 or above."""
     if fault.status >= 500:
         _log.error("Request %s, %s: %s", request_id.decode(), operation, fault)
 
 
 def _path_of(url: bytes) -> bytes:
-    """Return the path of a request's URL, which a proxy may send with scheme and host before it."""
+    """Return the path of a URL; a proxy may send it with scheme and host."""
     if not url.startswith(b"/"):
         try:
             return httptools.parse_url(url).path or b"/"
