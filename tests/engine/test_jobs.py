@@ -55,10 +55,10 @@ def test_a_job_goes_on_after_a_restart(tmp_path: Path, counting: list[int]) -> N
     with closing(Engine.open(tmp_path / "s.db")) as engine:
         start(engine)
         engine._group.begin()
-        engine._chores.run_step()
+        engine._background.run_step()
         engine._group.commit()
         engine._group.begin()
-        engine._chores.run_step()  # and the power goes
+        engine._background.run_step()  # and the power goes
     with closing(Engine.open(tmp_path / "s.db")) as engine:
         while engine.run_background_work():
             pass

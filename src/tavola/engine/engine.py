@@ -344,7 +344,7 @@ class Engine:
         if self._store.open_transaction:
             return self._background.may_have_work
         until = monotonic() + budget_ms / 1000
-        while self._background.has_due_run_tasks():
+        while self._background.has_due_work():
             group.call_has_written = False
             try:
                 group.begin()
@@ -358,7 +358,7 @@ class Engine:
                 if not self._abandon_job(error):
                     return False
             if monotonic() >= until:
-                return self._background.has_due_run_tasks()
+                return self._background.has_due_work()
         return False
 
     def _abandon_job(self, error: Exception) -> bool:
