@@ -1,7 +1,7 @@
-"""IaC: a design as infrastructure.
+"""Infrastructure of a design: plans, CloudFormation, Terraform and CDK writers, IAM policies, comparison and deployment.
 
-Holds the plan, which knows no vendor's syntax, one folder for each vendor that renders it, and the readers of what others wrote
-(`formats`). Knows the model and the client: it emits text, and deploys by the operations that anybody has.
+`plan` describes the infrastructure without any vendor's syntax; `cloudformation`, `terraform` and `cdk` render the same plan. `formats`
+reads designs from other tools' files. The package uses the model and the client; it writes text, and deploys with the public operations.
 """
 
 from tavola.iac.cdk import cdk_files

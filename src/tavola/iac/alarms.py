@@ -1,8 +1,7 @@
-"""Alarms: what somebody should be woken for, as data.
+"""CloudWatch alarms as data.
 
-Throttles are counted per table and per global index, because an index that cannot keep up lags behind its table and in the end holds
-its writes back. CloudWatch counts UserErrors for the whole account in a region and under no table, and SystemErrors
-under each operation; the alarms are as they are counted.
+Throttles are alarmed per table and per global index, because an index that cannot keep up delays and finally throttles the writes of its
+table. CloudWatch counts UserErrors per account and region and SystemErrors per operation, so these alarms have other dimensions.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ REPLICATION_MS = 10 * 1000  # a second is usual
 
 @dataclass(frozen=True, slots=True)
 class AlarmRule:
-    """What is watched and how: all that alarms of one kind have in common."""
+    """The metric, threshold and timing that all alarms of one kind share."""
 
     kind: str  # the end of their names
     namespace: str
@@ -46,7 +45,7 @@ class AlarmRule:
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """One alarm; a dimension's value is the name of a table, function or queue of the plan, or what it says."""
+    """One alarm; the value of a dimension is the name of a table, function or queue of the plan, or a literal."""
 
     rule: AlarmRule
     subject: str  # the beginning of its name
@@ -54,13 +53,13 @@ class Alarm:
 
     @property
     def name(self) -> str:
-        """What CloudWatch calls it."""
+        """Its name in CloudWatch."""
         return shorten(f"{self.subject}-{self.rule.kind}", ALARM_NAME_MAX)
 
 
 @dataclass(frozen=True, slots=True)
 class AlarmTargets:
-    """What there is to be watched, by name."""
+    """The tables, replicas, functions and queues to be watched, by name."""
 
     tables: tuple[tuple[str, tuple[str, ...]], ...]  # each with its global indexes
     replicas: tuple[tuple[str, str], ...] = ()  # a table and a region
@@ -100,26 +99,26 @@ LEFT = AlarmRule(
 )  # fmt: skip
 
 
-def plan_alarms(watched: AlarmTargets) -> tuple[Alarm, ...]:
-    """Return the alarms of what there is to be watched, kind by kind."""
-    return tuple(_alarms(watched))
+def plan_alarms(targets: AlarmTargets) -> tuple[Alarm, ...]:
+    """Return the alarms for some targets, grouped by rule."""
+    return tuple(_alarms(targets))
 
 
-def _alarms(watched: AlarmTargets) -> Iterator[Alarm]:
-    indexes = [(table, index) for table, names in watched.tables for index in names]
-    for watch in (READS, WRITES):
-        for table, names in watched.tables:
-            yield Alarm(watch, table, (("TableName", table),))
-            yield from (_index_alarm(watch, table, index) for index in names)
+def _alarms(targets: AlarmTargets) -> Iterator[Alarm]:
+    indexes = [(table, index) for table, names in targets.tables for index in names]
+    for rule in (READS, WRITES):
+        for table, names in targets.tables:
+            yield Alarm(rule, table, (("TableName", table),))
+            yield from (_index_alarm(rule, table, index) for index in names)
     yield from (_index_alarm(BACKFILL, table, index) for table, index in indexes)
-    yield from (Alarm(SYSTEM, table, (("TableName", table),)) for table, _ in watched.tables)
-    yield Alarm(USER, watched.tables[0][0])
-    for table, region in watched.replicas:
+    yield from (Alarm(SYSTEM, table, (("TableName", table),)) for table, _ in targets.tables)
+    yield Alarm(USER, targets.tables[0][0])
+    for table, region in targets.replicas:
         yield Alarm(REPLICATION, f"{table}-{region}", (("TableName", table), ("ReceivingRegion", region)))
-    for watch in (BEHIND, FAILING):
-        yield from (Alarm(watch, name, (("FunctionName", name),)) for name in watched.functions)
-    yield from (Alarm(LEFT, name, (("QueueName", name),)) for name in watched.queues)
+    for rule in (BEHIND, FAILING):
+        yield from (Alarm(rule, name, (("FunctionName", name),)) for name in targets.functions)
+    yield from (Alarm(LEFT, name, (("QueueName", name),)) for name in targets.queues)
 
 
-def _index_alarm(watch: AlarmRule, table: str, index: str) -> Alarm:
-    return Alarm(watch, f"{table}-{index}", (("TableName", table), ("GlobalSecondaryIndexName", index)))
+def _index_alarm(rule: AlarmRule, table: str, index: str) -> Alarm:
+    return Alarm(rule, f"{table}-{index}", (("TableName", table), ("GlobalSecondaryIndexName", index)))

@@ -1,8 +1,8 @@
-"""Changes: what a design has otherwise than a table that is there, or than a former design; what each takes, and in which order.
+"""Compare a design with deployed tables or with a former design: what differs, what each change means, and what it costs.
 
-The comparison is the client's own, which `tavola deploy` acts on; here it is told what a change means: done in place, an index to be
-filled, items to be written anew, a table to be replaced, something taken away, something that infrastructure does (`beyond`). They are
-sorted for whoever reads them; they are made in the client's order. What either side does not say (`settings.unknown`) is let be.
+The comparison itself is the client's, the same that `tavola deploy` applies. This module classifies each difference: in place, an index to fill,
+items to rewrite, a table to replace, something removed, or something that infrastructure applies (`infrastructure_changes`). Changes are sorted for
+the reader and applied in the client's order. Settings that either side does not declare (`settings.unknown`) are left alone.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _WARNINGS = {
 
 @dataclass(frozen=True, slots=True)
 class DesignChange:
-    """One thing that is otherwise, what it means and what it takes."""
+    """One difference, what it means and what it costs."""
 
     table: str
     kind: str  # such as `add index`, `ttl`, `entity`
@@ -81,7 +81,7 @@ class DesignChange:
 
     @property
     def calls(self) -> tuple[Call, ...]:
-        """The requests that make the change, each to be waited for."""
+        """The requests that make the change; each must finish before the next."""
         return tuple(call for part in self.parts for call in part.calls)
 
     def __str__(self) -> str:
@@ -90,33 +90,35 @@ class DesignChange:
 
 @dataclass(frozen=True, slots=True)
 class DeployedTable:
-    """A table as it is described where it is, or as a former design would have it described."""
+    """A table as DescribeTable shows it, or as it would show a former design's."""
 
     described: Mapping[str, Any] | None
     counted: Counted | None = None  # of a table that is there
 
     def describe_index_difference(self, index: IndexDesign, types: Mapping[str, str]) -> str:
-        """Return what an index has otherwise, from what to what."""
+        """Return how an index differs, with both values."""
         described = self.described or {}
         found = next(each for each in described["GlobalSecondaryIndexes"] if each["IndexName"] == index.name)
         defined = {each["AttributeName"]: each["AttributeType"] for each in described["AttributeDefinitions"]}
         was = [(each["AttributeName"], each["KeyType"]) for each in found["KeySchema"]]
         now = [*((name, "HASH") for name in index.hash), *((name, "RANGE") for name in index.range)]
-        told = []
+        differences = []
         before = ", ".join(f"{name} {defined.get(name, '?')} {kind}" for name, kind in was)
         after = ", ".join(f"{name} {types[name]} {kind}" for name, kind in now)
         if before != after:
-            told.append(f"its key is ({before}), and becomes ({after})")
+            differences.append(f"its key is ({before}), and becomes ({after})")
         projection = found["Projection"]
-        had = _spell_projection(projection["ProjectionType"], projection.get("NonKeyAttributes", ()))
-        has = (
+        former_projection = _spell_projection(
+            projection["ProjectionType"], projection.get("NonKeyAttributes", ())
+        )
+        new_projection = (
             _spell_projection("INCLUDE", index.projection)
             if isinstance(index.projection, tuple)
             else index.projection
         )
-        if had != has:
-            told.append(f"its projection is {had}, and becomes {has}")
-        return "; ".join(told)
+        if former_projection != new_projection:
+            differences.append(f"its projection is {former_projection}, and becomes {new_projection}")
+        return "; ".join(differences)
 
 
 def _spell_projection(kind: str, names: Iterable[str]) -> str:
@@ -125,7 +127,7 @@ def _spell_projection(kind: str, names: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TableComparison:
-    """A table of a design held against what is there."""
+    """The differences between a table of a design and the deployed one."""
 
     table: str  # as it is called there
     exists: bool
@@ -134,31 +136,31 @@ class TableComparison:
 
     @property
     def parts(self) -> tuple[TableChange, ...]:
-        """All that DynamoDB is to be asked, of whatever change."""
+        """All requests of all changes."""
         return tuple(part for change in self.changes for part in change.parts)
 
 
 def compare_designs(was: Design, now: Design) -> tuple[TableComparison, ...]:
-    """Return what becomes of each table when one design follows another; first those of the new one, in its order."""
+    """Return what happens to each table when one design follows another; the new design's tables first."""
     driver = Driver(DesignBackend(was), RetryPolicy(), _never)
-    found = []
+    comparisons = []
     for table in now.tables:
         renamed = _find_former_table(table, was, now)
         if renamed is not None:
-            found.append(TableComparison(table.name, False, (_rename_change(renamed, table),)))
+            comparisons.append(TableComparison(table.name, False, (_rename_change(renamed, table),)))
             continue
-        told, described = driver.run(_fetch_changes(blueprint_of(table)))
+        found_changes, described = driver.run(_fetch_changes(blueprint_of(table)))
         former = next((each for each in was.tables if each.name == table.name), None)
         beyond = [] if former is None else compare_infrastructure(former, table)
-        if any(change.kind == "encryption" for change in told.changes):
+        if any(change.kind == "encryption" for change in found_changes.changes):
             beyond = [each for each in beyond if each.kind != "encryption"]
-        there = DeployedTable(described)
-        found.append(_compare_table(table, told, former, there, beyond))
-    return (*found, *_list_removed_tables(was, now))
+        deployed = DeployedTable(described)
+        comparisons.append(_compare_table(table, found_changes, former, deployed, beyond))
+    return (*comparisons, *_list_removed_tables(was, now))
 
 
 def compare_nothing(now: Design, names: Mapping[str, str] | None = None) -> tuple[TableComparison, ...]:
-    """Return what is to be made where there is no table yet; nobody is asked."""
+    """Return what is created where no table exists yet, without contacting DynamoDB."""
     driver = Driver(DesignBackend(Design()), RetryPolicy(), _never)
     return tuple(driver.run(comparison_steps(table, None, names)) for table in now.tables)
 
@@ -166,21 +168,21 @@ def compare_nothing(now: Design, names: Mapping[str, str] | None = None) -> tupl
 def compare_live(
     db: Db, now: Design, was: Design | None = None, names: Mapping[str, str] | None = None
 ) -> tuple[TableComparison, ...]:
-    """Return what the tables that are there have otherwise; a former design tells besides what becomes of items."""
+    """Return how deployed tables differ; with a former design also what happens to items."""
     return tuple(db.run(comparison_steps(table, was, names)) for table in now.tables)
 
 
 def comparison_steps(
     table: TableDesign, was: Design | None = None, names: Mapping[str, str] | None = None
 ) -> Program[TableComparison]:
-    """Return the steps by which one table is held against what is there, for a client of either colour."""
-    told, described = yield from _fetch_changes(
+    """Return the effects program that compares one table, for the sync or async client."""
+    found, described = yield from _fetch_changes(
         blueprint_of(table, (names or {}).get(table.name, table.name))
     )
     former = None if was is None else next((each for each in was.tables if each.name == table.name), None)
-    there = DeployedTable(described, None if described is None else Counted.of(described))
+    deployed = DeployedTable(described, None if described is None else Counted.of(described))
     beyond = compare_replicas(described, table)
-    return _compare_table(table, told, former, there, beyond, tuple(list_unseen_settings(table)))
+    return _compare_table(table, found, former, deployed, beyond, tuple(list_unseen_settings(table)))
 
 
 def _never(seconds: float) -> None:
@@ -188,105 +190,107 @@ def _never(seconds: float) -> None:
 
 
 def _fetch_changes(blueprint: Blueprint) -> Program[tuple[TableChanges, Mapping[str, Any] | None]]:
-    told = yield from table_changes(blueprint)
+    found = yield from table_changes(blueprint)
     try:
         described = (yield Call("DescribeTable", {"TableName": blueprint.name}))["Table"]
     except Fault as fault:
         if fault.code != "ResourceNotFoundException":
             raise
-        return told, None
-    return told, described
+        return found, None
+    return found, described
 
 
 def _compare_table(
     table: TableDesign,
-    told: TableChanges,
+    found: TableChanges,
     former: TableDesign | None,
-    there: DeployedTable,
+    deployed: DeployedTable,
     beyond: Iterable[InfrastructureChange],
     notes: tuple[str, ...] = (),
 ) -> TableComparison:
-    exists = not any(change.kind == "create" for change in told.changes)
-    if told.refusals:  # another table comes, and has everything: nothing is to be changed in this one
-        return TableComparison(told.table, exists, (_replacement(table, told, there.counted),), notes)
-    untold = set(table.settings.unknown)
-    if former is not None and there.counted is None:
-        untold |= set(former.settings.unknown)
+    exists = not any(change.kind == "create" for change in found.changes)
+    if found.refusals:  # another table comes, and has everything: nothing is to be changed in this one
+        return TableComparison(found.table, exists, (_replacement(table, found, deployed.counted),), notes)
+    unknown = set(table.settings.unknown)
+    if former is not None and deployed.counted is None:
+        unknown |= set(former.settings.unknown)
     if exists:
-        told = replace(
-            told, changes=tuple(each for each in told.changes if _SETTINGS.get(each.kind) not in untold)
+        found = replace(
+            found, changes=tuple(each for each in found.changes if _SETTINGS.get(each.kind) not in unknown)
         )
-        beyond = [each for each in beyond if _SETTINGS.get(each.kind) not in untold]
-        notes = (*notes, *_note_unknown_settings(untold))
-    changes = list(_table_changes(table, told, there))
+        beyond = [each for each in beyond if _SETTINGS.get(each.kind) not in unknown]
+        notes = (*notes, *_note_unknown_settings(unknown))
+    changes = list(_table_changes(table, found, deployed))
     if former is not None and exists:
-        changes += _item_changes(told.table, former, table, there.counted)
+        changes += _item_changes(found.table, former, table, deployed.counted)
     changes += [
-        DesignChange(told.table, each.kind, each.what, "elsewhere", "", each.removes, None, each.warnings)
+        DesignChange(found.table, each.kind, each.what, "elsewhere", "", each.removes, None, each.warnings)
         for each in beyond
     ]
     changes.sort(key=lambda change: _ORDER.index(change.effect))
     indexes = sum(part.kind in ("add index", "drop index") for change in changes for part in change.parts)
     if indexes > 1:
         notes = (*notes, _ONE_INDEX.format(indexes))
-    return TableComparison(told.table, exists, tuple(changes), notes)
+    return TableComparison(found.table, exists, tuple(changes), notes)
 
 
-def _note_unknown_settings(untold: set[str]) -> Iterator[str]:
-    if untold:
-        told = ", ".join(UNKNOWN_WORDS.get(word, word) for word in sorted(untold))
-        yield f"Not compared, and let be as it is, for a design does not say it: {told}"
+def _note_unknown_settings(unknown: set[str]) -> Iterator[str]:
+    if unknown:
+        names = ", ".join(UNKNOWN_WORDS.get(word, word) for word in sorted(unknown))
+        yield f"Not compared, and let be as it is, for a design does not say it: {names}"
 
 
-def _replacement(table: TableDesign, told: TableChanges, counted: Counted | None) -> DesignChange:
-    what = f"{'; '.join(told.refusals)}: it cannot be changed in place"
+def _replacement(table: TableDesign, found: TableChanges, counted: Counted | None) -> DesignChange:
+    what = f"{'; '.join(found.refusals)}: it cannot be changed in place"
     work = copy_of(table, counted)
-    return DesignChange(told.table, "replace table", what, "replace", "", True, work, (_BY_HAND,))
+    return DesignChange(found.table, "replace table", what, "replace", "", True, work, (_BY_HAND,))
 
 
-def _table_changes(table: TableDesign, told: TableChanges, there: DeployedTable) -> Iterator[DesignChange]:
-    """Give what is otherwise in a table itself; an index or an expiry that ends and begins otherwise is one change."""
-    for change in told.changes:
-        if change.removes and _other_half(change, told.changes) is not None:
+def _table_changes(
+    table: TableDesign, found: TableChanges, deployed: DeployedTable
+) -> Iterator[DesignChange]:
+    """Yield the changes of a table itself; an index or TTL that is dropped and recreated is one change."""
+    for change in found.changes:
+        if change.removes and _other_half(change, found.changes) is not None:
             continue  # it is told with its other half
-        ending = None if change.removes else _other_half(change, told.changes)
+        ending = None if change.removes else _other_half(change, found.changes)
         if ending is not None:
-            yield _replacement_in_place(table, told.table, ending, change, there)
+            yield _replacement_in_place(table, found.table, ending, change, deployed)
         elif change.kind == "add index":
             index = table.index(str(change.index))
             warnings = () if index.native else (_WARNINGS["add index"],)
             yield _single_change(
-                told.table, change, "backfill", backfill_of(table, index, there.counted), warnings
+                found.table, change, "backfill", backfill_of(table, index, deployed.counted), warnings
             )
         elif change.kind == "create":
             count = len(table.indexes)
             indexes = "" if not count else f", with {count} {'index' if count == 1 else 'indexes'}"
             made = f"the table is not there, and is made{indexes}"
             warned = (_NO_KEY,) if names_no_key(table.settings.encryption) else ()
-            yield DesignChange(told.table, "create", made, "create", warnings=warned, parts=(change,))
+            yield DesignChange(found.table, "create", made, "create", warnings=warned, parts=(change,))
         elif not change.calls:
-            yield DesignChange(told.table, change.kind, change.what, "elsewhere")
+            yield DesignChange(found.table, change.kind, change.what, "elsewhere")
         else:
             effect: Effect = (
                 "remove" if _only_removes(change) else "replace" if _replaces_stream(change) else "in place"
             )
-            yield _single_change(told.table, change, effect, None, tuple(_list_warnings(change)))
+            yield _single_change(found.table, change, effect, None, tuple(_list_warnings(change)))
 
 
 def _only_removes(change: TableChange) -> bool:
-    """Return whether a change does nothing but take something away."""
+    """Return whether a change only removes something."""
     if not change.removes:
         return False
     return change.kind != "stream" or len(change.calls) == 1
 
 
 def _replaces_stream(change: TableChange) -> bool:
-    """Return whether a change ends something, and has another of it begin."""
+    """Return whether a change ends a stream and starts another."""
     return change.kind == "stream" and change.removes and len(change.calls) > 1
 
 
 def _other_half(change: TableChange, others: Sequence[TableChange]) -> TableChange | None:
-    """Return the other half of a change: what ends so that the same begins otherwise, or what begins after it."""
+    """Return the counterpart of a change: the removal before a new index or TTL, or the addition after it."""
     halves = {"drop index": "add index", "add index": "drop index", "ttl": "ttl"}
     return next(
         (
@@ -332,21 +336,21 @@ def _list_warnings(change: TableChange) -> Iterator[str]:
 def _item_changes(
     name: str, was: TableDesign, now: TableDesign, counted: Counted | None
 ) -> Iterator[DesignChange]:
-    """Give what items must undergo, entity by entity."""
+    """Yield what happens to items, entity by entity."""
     before = {entity.tag: entity for entity in was.entities}
     after = {entity.tag: entity for entity in now.entities}
-    told = differences(was, now)
-    for tag in dict.fromkeys(each.entity for each in told if each.entity):
-        some = [each for each in told if each.entity == tag]
-        cares = tuple(each.what for each in some if each.means == "care")
+    changes = differences(was, now)
+    for tag in dict.fromkeys(each.entity for each in changes if each.entity):
+        own = [each for each in changes if each.entity == tag]
+        cares = tuple(each.what for each in own if each.means == "care")
         entity, former = after.get(tag), before.get(tag)
         if entity is None or former is None:
             yield DesignChange(
                 name, "entity", cares[0] if cares else "it is new", "in place", tag, False, None, ()
             )
             continue
-        moves = any(each.means == "move" for each in some)
-        rewritten = [each.what for each in some if each.means in ("rewrite", "move")]
+        moves = any(each.means == "move" for each in own)
+        rewritten = [each.what for each in own if each.means in ("rewrite", "move")]
         if not moves and all(_needs_no_rewrite(former, entity, each) for each in rewritten):
             rewritten = []
         if rewritten:
@@ -363,7 +367,7 @@ def _item_changes(
 
 
 def _needs_no_rewrite(was: EntityDesign, now: EntityDesign, what: str) -> bool:
-    """Return whether items enter or leave an index without being written: its key is made of attributes that they have."""
+    """Return whether items enter or leave an index without being rewritten: its key consists of attributes that they have."""
     for key in now.keys:
         if what == f"it is in {key.index} now" and was.key_on(key.index) is None:
             return _uses_plain_attributes(key) and all(
@@ -377,7 +381,7 @@ def _uses_plain_attributes(key: KeyDesign) -> bool:
 
 
 def _find_former_table(table: TableDesign, was: Design, now: Design) -> TableDesign | None:
-    """Return the table that a table was, where it has another name and is known by its label."""
+    """Return the former table with another name and the same label."""
     if any(each.name == table.name for each in was.tables):
         return None
     kept = {each.name for each in now.tables}
@@ -390,7 +394,7 @@ def _rename_change(was: TableDesign, now: TableDesign) -> DesignChange:
 
 
 def _list_removed_tables(was: Design, now: Design) -> Iterator[TableComparison]:
-    """Give the tables that are no longer in the design, nor under another name; nobody deletes them."""
+    """Yield the tables that are no longer in the design; nothing deletes them."""
     names, labels = {table.name for table in now.tables}, {table.label for table in now.tables}
     for table in was.tables:
         if table.name not in names and table.label not in labels:

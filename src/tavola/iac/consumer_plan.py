@@ -1,6 +1,6 @@
-"""Consumer plan: the functions that read streams, as Lambda takes them.
+"""Plan the Lambda functions that read streams.
 
-Each has a name of its own, also where two would be spelled alike; what Lambda would refuse is refused here, with the place.
+Every function gets a unique name. Settings that Lambda would reject are refused here, with the place.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FailureService = Literal["sqs", "sns", "s3"]
 
 @dataclass(frozen=True, slots=True)
 class ConsumerPlan:
-    """A function that reads a table's stream, with the role that it runs as."""
+    """A function that reads a table's stream, with the permissions of its role."""
 
     table: str
     settings: Consumer
@@ -49,12 +49,12 @@ class ConsumerPlan:
 
     @property
     def failure_service(self) -> FailureService | None:
-        """The service that failures go to, whoever made it."""
+        """The service that receives failed records, whether or not the plan creates the destination."""
         return self.created_destination or _service_of(self.destination_arn)
 
 
 def plan_consumers(design: Design, roles: tuple[RolePolicy, ...]) -> Iterator[ConsumerPlan]:
-    """Give a plan of each consumer; raises `PlanRefused` for one that Lambda would refuse."""
+    """Yield a plan for each consumer; raises `PlanRefused` for settings that Lambda rejects."""
     grants = {(role.stream, role.consumer): role.grants for role in roles if role.kind == "consumer"}
     taken: set[str] = set()
     for table in design.tables:
@@ -65,20 +65,20 @@ def plan_consumers(design: Design, roles: tuple[RolePolicy, ...]) -> Iterator[Co
                 continue
             if names.count(consumer.name) > 1:
                 raise PlanRefused(place, "two consumers of the table have this name; give each its own")
-            wrong = next(_list_problems(consumer), None)
-            if wrong is not None:
-                raise PlanRefused(place, f"{wrong}; Lambda takes no such mapping")
+            problem = next(_list_problems(consumer), None)
+            if problem is not None:
+                raise PlanRefused(place, f"{problem}; Lambda takes no such mapping")
             function = _function_name(table.name, consumer.name, taken)
             yield _plan_consumer(table, consumer, function, grants[table.name, consumer.name])
 
 
 def has_unknown_function(consumer: Consumer) -> bool:
-    """Return whether a consumer's function is made elsewhere, and nobody tells what it is called."""
+    """Return whether a consumer's function is created elsewhere under an unknown name."""
     return "${" in consumer.function
 
 
 def _function_name(table: str, consumer: str, taken: set[str]) -> str:
-    """Return what Lambda calls a function: by its table and its name, and by a digest of them where that is taken."""
+    """Return a unique Lambda name from the table's and the consumer's name, with a digest if that is taken."""
     name = shorten(f"{table}-{snake(consumer)}".replace(".", "-"), FUNCTION_NAME_MAX)
     if snake(name) in taken:
         end = digest(f"{table}\0{consumer}")
@@ -102,23 +102,24 @@ def _list_problems(consumer: Consumer) -> Iterator[str]:
 
 
 def _patterns(consumer: Consumer) -> tuple[str, ...]:
-    """Return its filters; without one, the kinds of records that it acts on are chosen before it is paid for the others."""
+    """Return its filters; without any, a filter for the record kinds that it handles, so that others cost nothing."""
     filters = consumer.filters or (({"eventName": list(consumer.events)},) if consumer.events else ())
     return tuple(json.dumps(pattern, ensure_ascii=False) for pattern in filters)
 
 
 def _plan_consumer(
-    table: TableDesign, told: Consumer, function: str, grants: tuple[Grant, ...]
+    table: TableDesign, consumer: Consumer, function: str, grants: tuple[Grant, ...]
 ) -> ConsumerPlan:
-    place = f"{table.name}.{told.name}"
-    arn = told.failures or ""
+    place = f"{table.name}.{consumer.name}"
+    arn = consumer.failures or ""
     destination: FailureService | None = None
-    match told.failures:
+    match consumer.failures:
         case "sqs" | "sns" | "s3":
-            destination, arn = told.failures, ""
-        case str() if _service_of(told.failures) is None:
+            destination, arn = consumer.failures, ""
+        case str() if _service_of(consumer.failures) is None:
             raise PlanRefused(
-                place, f"failures={told.failures!r} is no destination; give sqs, sns, s3 or the ARN of one"
+                place,
+                f"failures={consumer.failures!r} is no destination; give sqs, sns, s3 or the ARN of one",
             )
         case _:
             pass
@@ -131,14 +132,14 @@ def _plan_consumer(
         )
     return ConsumerPlan(
         table=table.name,
-        settings=told,
+        settings=consumer,
         function=function,
-        handler=told.handler.replace(":", ".") or f"{snake(told.name)}_consumer.handler",
+        handler=consumer.handler.replace(":", ".") or f"{snake(consumer.name)}_consumer.handler",
         grants=grants,
-        patterns=_patterns(told),
+        patterns=_patterns(consumer),
         created_destination=destination,
         destination_arn=arn,
-        existing_function=told.function,
+        existing_function=consumer.function,
     )
 
 

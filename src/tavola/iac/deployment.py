@@ -1,8 +1,7 @@
-"""Deployment: the tables of a design made where they are to be, or made what the design says; one change after the other.
+"""Create the tables of a design, or change existing ones to match it, one change at a time.
 
-Nothing is kept between two runs: what is there is compared again, so work that was broken off goes on where it was. What takes
-something away, or ends it so that it begins otherwise, is done by who allows it. No table is deleted, whatever is allowed: one of another key is
-another table, and its items are somebody's to copy.
+Nothing is stored between runs: the deployed tables are compared again, so an interrupted deployment continues where it stopped. Changes that remove
+or replace something need permission. No table is ever deleted: a table with another key is another table, and its items must be copied.
 """
 
 from __future__ import annotations
@@ -39,22 +38,22 @@ _NOT_OURS = {"replace": _HAND, "elsewhere": _INFRASTRUCTURE, "rewrite": _BACKFIL
 
 @dataclass(frozen=True, slots=True)
 class DeployPermissions:
-    """What a deployment may do beside adding and changing."""
+    """What a deployment may do besides adding and changing."""
 
-    drop: bool = False  # take away what the design does not have
-    replace: bool = False  # end something so that it begins otherwise: an index, a stream, a time to live
+    drop: bool = False  # remove what the design does not have
+    replace: bool = False  # drop and recreate something: an index, a stream, a TTL
 
 
 @dataclass(frozen=True, slots=True)
 class AppliedChange:
-    """A change that was made, and what is to be known of it afterwards; nothing where all is done."""
+    """A change that was made, with a note if something remains to be done."""
 
     change: DesignChange
     note: str = ""
 
 
 def required_option(change: DesignChange, table: TableDesign, allowed: DeployPermissions) -> str | None:
-    """Return what a change of a table would take beside what is allowed; None: deploy makes it."""
+    """Return what a change needs beyond these permissions; None if `deploy` makes it."""
     if not change.parts:
         return _NOT_OURS.get(change.effect, _HAND)
     if allowed.drop:
@@ -68,7 +67,7 @@ def required_option(change: DesignChange, table: TableDesign, allowed: DeployPer
 
 
 class Deployment:
-    """The tables of a design, where a connection leads."""
+    """The tables of a design, in the DynamoDB that a connection leads to."""
 
     def __init__(
         self,
@@ -90,9 +89,9 @@ class Deployment:
         self._pending: dict[str, tuple[TableChange, ...]] = {}
 
     def compare(self) -> tuple[TableComparison, ...]:
-        """Return what is otherwise there, once what is under way there has come to its end.
+        """Return the differences, after pending changes of the tables have finished.
 
-        Raises `KeyNotMade` where a table would be made with a key that nobody has made.
+        Raises `KeyNotMade` where a table would be created with a KMS key that does not exist.
         """
         for name, table in self._tables.items():
             if self._exists(name):
@@ -100,7 +99,7 @@ class Deployment:
                     self._wait(name)
                     continue
                 except ResourceNotFoundFault:
-                    pass  # it was being deleted, and is gone now
+                    pass  # it was being deleted and is gone now
             if names_no_key(table.settings.encryption):
                 raise KeyNotMade(name, str(table.settings.encryption))
         found = compare_live(self._db, self._design, names=self._names)
@@ -108,11 +107,13 @@ class Deployment:
         return found
 
     def required_option(self, change: DesignChange) -> str | None:
-        """Return what a change would take: an option that allows it, or something that is not done here; None: it is made."""
+        """Return the option that permits a change, or what else makes it; None if `deploy` makes it."""
         return required_option(change, self._tables[change.table], self._allowed)
 
     def apply(self, *changes: DesignChange, on_step: StepListener | None = None) -> tuple[AppliedChange, ...]:
-        """Make changes, in the order that DynamoDB takes, and wait for each; raises `DeployRefused` before any that is not allowed."""
+        """Make changes in the order that DynamoDB requires, waiting for each; raises `DeployRefused` before any that
+        is not permitted.
+        """
         for change in changes:
             needed = self.required_option(change)
             if needed is not None:
@@ -128,7 +129,7 @@ class Deployment:
         return tuple(done)
 
     def _refuse_separated(self, changes: tuple[DesignChange, ...]) -> None:
-        """Refuse an index that ends without others that must end before it can begin: it would be lost meanwhile."""
+        """Refuse to replace an index without the others that must be dropped first: it would be missing meanwhile."""
         going = {(c.table, p.index) for c in changes for p in c.parts if p.kind == "drop index"}
         for change in changes:
             apart = [
@@ -142,7 +143,7 @@ class Deployment:
     def _apply_parts(
         self, table: str, parts: list[TableChange], telling: StepListener | None
     ) -> list[TableChange]:
-        """Make the changes of one table, and return those that DynamoDB takes later alone."""
+        """Apply the changes of one table and return those that DynamoDB accepts only later."""
         later = []
         for part in in_order(parts, self._pending.get(table, ())):
             if telling is not None:
@@ -180,9 +181,9 @@ def _describe_postponed(change: DesignChange, later: list[TableChange]) -> str:
 
 
 def backfill_progress(described: Mapping[str, Any]) -> int | None:
-    """Return how many items an index that is being built has; None: the table and its indexes are active.
+    """Return how many items an index that is being built has; None if the table and its indexes are active.
 
-    Raises `TableUnusable` where they never will be.
+    Raises `TableUnusable` if they never become active.
     """
     if is_active(described):
         return None

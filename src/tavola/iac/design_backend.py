@@ -1,6 +1,6 @@
-"""Standing: a former design as if its tables were there, so that two designs are held against each other as a design and a table are.
+"""A backend that answers as if the tables of a design existed, so that two designs are compared like a design and a deployed table.
 
-It answers what DynamoDB would be asked to compare a table, and nothing else.
+It answers only the operations that the comparison uses.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from tavola.protocol.faults import ResourceNotFoundFault
 
 
 def blueprint_of(table: TableDesign, name: str | None = None) -> Blueprint:
-    """Return what DynamoDB is told of a table of a design, by the name that it has there."""
+    """Return the table of a design in the form that the client compares and creates, under the name it has in DynamoDB."""
     return Blueprint(name or table.name, table.label, table.settings, table.key_types, table.indexes)
 
 
 class DesignBackend:
-    """A backend of tables that a design describes; it has no items."""
+    """A backend whose tables are those of a design; it has no items."""
 
     def __init__(self, design: Design, names: Mapping[str, str] | None = None) -> None:
-        told = names or {}
-        self._tables = {told.get(table.name, table.name): table for table in design.tables}
+        names_by_design = names or {}
+        self._tables = {names_by_design.get(table.name, table.name): table for table in design.tables}
 
     def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what DynamoDB would tell of a table."""
+        """Return what DynamoDB would answer about a table."""
         name = table_name_of(str(request.get("TableName") or request.get("ResourceArn", "")))
         table = self._tables.get(name)
         if table is None:
@@ -41,37 +41,37 @@ class DesignBackend:
                 on = {"TimeToLiveStatus": "ENABLED", "AttributeName": settings.ttl}
                 return {"TimeToLiveDescription": on if settings.ttl else {"TimeToLiveStatus": "DISABLED"}}
             case "DescribeContinuousBackups":
-                kept: dict[str, Any] = {"PointInTimeRecoveryStatus": "DISABLED"}
+                recovery: dict[str, Any] = {"PointInTimeRecoveryStatus": "DISABLED"}
                 if settings.recovery:
                     days = settings.recovery_days
-                    kept = {"PointInTimeRecoveryStatus": "ENABLED", "RecoveryPeriodInDays": days}
-                return {"ContinuousBackupsDescription": {"PointInTimeRecoveryDescription": kept}}
+                    recovery = {"PointInTimeRecoveryStatus": "ENABLED", "RecoveryPeriodInDays": days}
+                return {"ContinuousBackupsDescription": {"PointInTimeRecoveryDescription": recovery}}
             case "ListTagsOfResource":
                 return {"Tags": [{"Key": key, "Value": value} for key, value in settings.tags.items()]}
             case _:
                 raise AssertionError(f"{operation} is asked of a design")
 
     def close(self) -> None:
-        """Let go of nothing: there is nothing open."""
+        """Do nothing: there is no connection."""
 
 
 def _describe_table(table: Blueprint) -> dict[str, Any]:
-    """Return the description of a table that was made by what its design asks for."""
-    made = table_request(table)
-    told: dict[str, Any] = {
+    """Return the DescribeTable output of a table created from this blueprint."""
+    request = table_request(table)
+    description: dict[str, Any] = {
         "TableArn": table_arn(DEFAULT_SCOPE, table.name),
         "TableStatus": "ACTIVE",
-        "BillingModeSummary": {"BillingMode": made["BillingMode"]},
-        "TableClassSummary": {"TableClass": made["TableClass"]},
+        "BillingModeSummary": {"BillingMode": request["BillingMode"]},
+        "TableClassSummary": {"TableClass": request["TableClass"]},
     }
-    kept = (
+    copied = (
         "TableName", "KeySchema", "AttributeDefinitions", "ProvisionedThroughput", "StreamSpecification",
         "DeletionProtectionEnabled", "LocalSecondaryIndexes",
     )  # fmt: skip
-    told |= {name: made[name] for name in kept if name in made}
-    told["GlobalSecondaryIndexes"] = [
-        {**index, "IndexStatus": "ACTIVE"} for index in made.get("GlobalSecondaryIndexes", ())
+    description |= {name: request[name] for name in copied if name in request}
+    description["GlobalSecondaryIndexes"] = [
+        {**index, "IndexStatus": "ACTIVE"} for index in request.get("GlobalSecondaryIndexes", ())
     ]
-    if "SSESpecification" in made:  # by what the design calls the key
-        told["SSEDescription"] = {"Status": "ENABLED", "KMSMasterKeyArn": table.settings.encryption}
-    return told
+    if "SSESpecification" in request:  # by what the design calls the key
+        description["SSEDescription"] = {"Status": "ENABLED", "KMSMasterKeyArn": table.settings.encryption}
+    return description

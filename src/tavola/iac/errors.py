@@ -1,4 +1,4 @@
-"""Errors of the infrastructure: a design that cannot be written as one, a change that is not made, a file that is somebody's own."""
+"""Errors of infrastructure: plans, deployments, generated files and missing libraries."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from tavola.errors import ErrorKind, TavolaError
 
 
 class IacError(TavolaError):
-    """Something that infrastructure cannot be made of, or not so."""
+    """An operation on infrastructure that cannot be carried out."""
 
 
 class PlanRefused(IacError):
-    """A design that has no infrastructure as it stands, with the place and what to do."""
+    """A design that has no valid infrastructure; names the place and the remedy."""
 
     def __init__(self, place: str, reason: str) -> None:
         self.place = place
@@ -18,7 +18,7 @@ class PlanRefused(IacError):
 
 
 class DeployRefused(IacError):
-    """A change that deploy does not make, or not as it was allowed, with what to do."""
+    """A change that `deploy` does not make, or not with these permissions; names the remedy."""
 
     def __init__(self, table: str, reason: str) -> None:
         self.table = table
@@ -26,7 +26,7 @@ class DeployRefused(IacError):
 
 
 class FileNotOverwritten(IacError):
-    """A file that Tavola would write over, and that it did not write or somebody changed since."""
+    """A file that Tavola did not write, or that was changed since, and therefore does not overwrite."""
 
     def __init__(self, path: str, reason: str) -> None:
         self.path = path

@@ -1,9 +1,9 @@
-"""Files: infrastructure written to disk, whole or not at all, and nobody's own file written over.
+"""Write generated files: all or none, and never over a file that Tavola did not generate.
 
-Every text is written beside its place first, so that a disk that fills up leaves what was there. A file that Tavola wrote and nobody
-touched is replaced; any other stays, unless it is said otherwise, and so does one of another design: no table of it is in this one. One that
-holds a table, a key or anything else that the new text has not stays too: what is no longer written down, the next apply destroys. Where that is
-meant, a file of a former run that the design no longer has is taken away: Terraform reads whatever is in the folder.
+Every text is first written to a temporary file beside its target, so a full disk leaves the old files intact. A generated and unchanged file is
+replaced. Any other file stays unless `force` is given, and so does a file of another design. A file with a table, key or other content that the new
+text lacks stays too, because the next apply would destroy what is no longer described. With `force`, files of a former run that the
+design no longer needs are removed, since Terraform reads every file in the folder.
 """
 
 from __future__ import annotations
@@ -33,81 +33,81 @@ _CONTENT_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
-    """What became of a file."""
+    """A file and what was done to it."""
 
     path: Path
     outcome: FileOutcome
 
 
 def write_files(folder: Path, texts: Mapping[str, str], *, force: bool = False) -> tuple[WrittenFile, ...]:
-    """Write files into a folder, which is made if it is not there; raises `FileKept` before anything is changed."""
+    """Write files into a folder, creating it if needed; raises `FileNotOverwritten` before anything is changed."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        deeds = [
+        results = [
             WrittenFile(folder / name, check_overwrite(folder / name, text, force=force))
             for name, text in texts.items()
         ]
-        left = [WrittenFile(path, "removed") for path in _list_stale_files(folder, texts, force)]
+        stale = [WrittenFile(path, "removed") for path in _list_stale_files(folder, texts, force)]
         parts: list[tuple[Path, Path]] = []
         try:
-            for done in deeds:
-                if done.outcome != "unchanged":
-                    part = done.path.with_name(f".{done.path.name}.part")
-                    parts.append((part, done.path))
-                    part.write_text(texts[done.path.name], encoding="utf-8", newline="\n")
+            for result in results:
+                if result.outcome != "unchanged":
+                    part = result.path.with_name(f".{result.path.name}.part")
+                    parts.append((part, result.path))
+                    part.write_text(texts[result.path.name], encoding="utf-8", newline="\n")
             for part, path in parts:
                 os.replace(part, path)
         finally:
             for part, _ in parts:
                 part.unlink(missing_ok=True)
-        for gone in left:
-            gone.path.unlink()
+        for file in stale:
+            file.path.unlink()
         sync_folder(folder)
     except OSError as error:
-        told = error.filename or folder
+        path_text = error.filename or folder
         raise IacError(
-            f"{told} cannot be written: {error.strerror}; name another place with --out"
+            f"{path_text} cannot be written: {error.strerror}; name another place with --out"
         ) from error
-    return (*deeds, *left)
+    return (*results, *stale)
 
 
 def check_overwrite(path: Path, text: str, *, force: bool = False) -> FileOutcome:
-    """Return what writing a text would do to a file; raises `FileKept` for one that is not to be written over."""
-    found = _read_file(path)
-    if found is None:
+    """Return what writing a text would do to a file; raises `FileNotOverwritten` if it must not be overwritten."""
+    former = _read_file(path)
+    if former is None:
         return "written"
-    if found == text:
+    if former == text:
         return "unchanged"
-    if not force and not is_unchanged(found):
-        reason = "was changed since Tavola wrote it" if is_generated(found) else "is not Tavola's"
+    if not force and not is_unchanged(former):
+        reason = "was changed since Tavola wrote it" if is_generated(former) else "is not Tavola's"
         raise FileNotOverwritten(str(path), reason)
-    if not force and not signed_tables(found) & signed_tables(text):
-        raise FileNotOverwritten(str(path), f"is of another design, with {_name_tables(found)}")
-    going = () if force else list_removed(found, text)
-    if going:
+    if not force and not signed_tables(former) & signed_tables(text):
+        raise FileNotOverwritten(str(path), f"is of another design, with {_name_tables(former)}")
+    removed = () if force else list_removed(former, text)
+    if removed:
         raise FileNotOverwritten(
             str(path),
-            f"was written with {', '.join(going)}, which would go, and the next apply destroys what goes",
+            f"was written with {', '.join(removed)}, which would go, and the next apply destroys what goes",
         )
     return "replaced"
 
 
 def list_removed(former: str, text: str) -> tuple[str, ...]:
-    """Return what a former text has and a new one has not, as a person would name it."""
+    """Return the contents of a former text that a new one lacks, in words."""
     tables = [f"the table {name}" for name in sorted(signed_tables(former) - signed_tables(text))]
-    words = (word.partition(":") for word in sorted(signed_contents(former) - signed_contents(text)))
+    contents = (word.partition(":") for word in sorted(signed_contents(former) - signed_contents(text)))
     return (
         *tables,
         *(
             _CONTENT_NAMES[kind].format(name.replace(":", " in "))
-            for kind, _, name in words
+            for kind, _, name in contents
             if kind in _CONTENT_NAMES
         ),
     )
 
 
 def read_contents(out: Path) -> frozenset[str] | None:
-    """Return the words for what a file, or the files of a folder, were written with; None where there is none of ours."""
+    """Return the content words of a generated file, or of all generated files of a folder; None if there are none."""
     paths = sorted(out.glob("*.tf")) if out.is_dir() else [out]
     texts = [text for path in paths if (text := _read_file(path)) is not None and is_generated(text)]
     return frozenset(word for text in texts for word in signed_contents(text)) if texts else None
@@ -119,17 +119,17 @@ def _name_tables(text: str) -> str:
 
 
 def _list_stale_files(folder: Path, texts: Mapping[str, str], force: bool) -> list[Path]:
-    """Return the files of a former run of this design that this one has not; those of another design are no place for it."""
-    ours = frozenset(name for text in texts.values() for name in signed_tables(text))
+    """Return the files of a former run of this design that the new one lacks; refuses a folder with another design's files."""
+    tables = frozenset(name for text in texts.values() for name in signed_tables(text))
     endings = {Path(name).suffix for name in texts}
-    found = []
+    stale = []
     for path in sorted(folder.iterdir()):
         if path.name in texts or path.suffix not in endings or path.suffix != ".tf":
             continue
         text = _read_file(path)
         if text is None or not is_generated(text):
             continue
-        if not ours & signed_tables(text):
+        if not tables & signed_tables(text):
             if not force:
                 raise FileNotOverwritten(
                     str(path), f"is of another design, with {_name_tables(text)}, in the same folder"
@@ -140,12 +140,12 @@ def _list_stale_files(folder: Path, texts: Mapping[str, str], force: bool) -> li
             raise FileNotOverwritten(
                 str(path), f"is of a former run{changed}, and would go: there is nothing for it any more"
             )
-        found.append(path)
-    return found
+        stale.append(path)
+    return stale
 
 
 def _read_file(path: Path) -> str | None:
-    """Return what stands in a file, None if there is none; one that is no text is nobody's template."""
+    """Return the text of a file, None if it does not exist; a binary file counts as empty text."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""Grants: what a policy allows, as data that every vendor's syntax can be made of.
+"""Permissions as data, from which every vendor's policy syntax is rendered.
 
-A grant names tables, indexes and streams by what the design calls them; whoever writes a document says how such a name is
-spelled there: an ARN, a reference to a resource of the same template, an interpolation.
+A grant refers to tables, indexes and streams by their names in the design; each writer spells such a reference in its own way: as an ARN,
+a reference within the template, or an interpolation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EVERYTHING = "*"
 
 @dataclass(frozen=True, slots=True)
 class TableReference:
-    """A table of the design, one of its indexes, its streams or its backups."""
+    """A table of the design, one of its indexes, its stream or its backups."""
 
     table: str  # its name in the design
     part: Part = "table"
@@ -43,7 +43,7 @@ ANYWHERE = TableReference(EVERYTHING)  # for actions that IAM knows no narrower 
 
 @dataclass(frozen=True, slots=True)
 class PolicyCondition:
-    """What must hold of a request: an operator, a condition key, and the values that it may have."""
+    """A condition of a statement: an operator, a condition key and the allowed values."""
 
     operator: str
     key: str
@@ -52,7 +52,7 @@ class PolicyCondition:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Actions that are allowed on some resources, or refused, under conditions; and the access patterns that need it."""
+    """Actions on resources that are allowed or denied under conditions, with the access patterns that need them."""
 
     sid: str
     actions: tuple[str, ...]  # such as dynamodb:GetItem
@@ -75,7 +75,7 @@ ONLY_OVER_TLS = Grant(
 
 @dataclass(frozen=True, slots=True)
 class RolePolicy:
-    """What one role may do, and nothing else."""
+    """The permissions of one role."""
 
     role: str  # such as reader, or consumer-numbers
     kind: RoleKind
@@ -87,18 +87,18 @@ class RolePolicy:
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The tables that it is about, in order."""
+        """The tables that it concerns, in order."""
         named = (reference.table for grant in self.grants for reference in grant.references)
         return tuple(dict.fromkeys(name for name in named if name != EVERYTHING))
 
 
 def render_document(policy: RolePolicy, arn: Callable[[TableReference], Any]) -> dict[str, Any]:
-    """Return a policy as IAM reads it, each resource spelled as `arn` says."""
+    """Return a policy document, with each resource spelled by `arn`."""
     return {"Version": VERSION, "Statement": [render_statement(grant, arn) for grant in policy.grants]}
 
 
 def render_statement(grant: Grant, arn: Callable[[TableReference], Any]) -> dict[str, Any]:
-    """Return a grant as a statement that IAM reads."""
+    """Return a grant as a policy statement."""
     statement: dict[str, Any] = {
         "Sid": grant.sid,
         "Effect": grant.effect,
@@ -111,29 +111,29 @@ def render_statement(grant: Grant, arn: Callable[[TableReference], Any]) -> dict
 
 
 def render_conditions(grant: Grant) -> dict[str, dict[str, Any]]:
-    """Return the conditions of a grant as IAM reads them: by operator, and then by key."""
+    """Return the conditions of a grant as IAM expects them: by operator, then by key."""
     conditions: dict[str, dict[str, Any]] = {}
-    for told in grant.conditions:
-        values = told.values[0] if _is_single_value(told) else list(told.values)
-        conditions.setdefault(told.operator, {})[told.key] = values
+    for condition in grant.conditions:
+        values = condition.values[0] if _is_single_value(condition) else list(condition.values)
+        conditions.setdefault(condition.operator, {})[condition.key] = values
     return conditions
 
 
 def render_policy(
     policy: RolePolicy, *, region: str = "*", account: str = "*", names: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return a policy as IAM reads it, with whole ARNs; `names` says what tables are called there."""
+    """Return a policy document with complete ARNs; `names` maps design names to deployed table names."""
 
     def arn(reference: TableReference) -> str:
         if reference == ANYWHERE:
             return EVERYTHING
         name = (names or {}).get(reference.table, reference.table)
-        hung = {"table": None, "index": reference.index}.get(reference.part, EVERYTHING)
-        return ResourceArn(partition_of(region), Scope(account, region), name, reference.part, hung).text
+        suffix = {"table": None, "index": reference.index}.get(reference.part, EVERYTHING)
+        return ResourceArn(partition_of(region), Scope(account, region), name, reference.part, suffix).text
 
     return render_document(policy, arn)
 
 
-def _is_single_value(told: PolicyCondition) -> bool:
-    """Return whether a value stands by itself: of a key that has one value, and is compared with one."""
-    return len(told.values) == 1 and not told.operator.startswith("For")
+def _is_single_value(condition: PolicyCondition) -> bool:
+    """Return whether a condition has a plain value instead of a list."""
+    return len(condition.values) == 1 and not condition.operator.startswith("For")

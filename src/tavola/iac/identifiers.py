@@ -1,8 +1,8 @@
-"""Identifiers: what a table, index or function is called in a vendor's file.
+"""Identifiers of tables, indexes and functions in generated files.
 
-A name of DynamoDB may have dots, dashes and a digit first; an identifier may not. It is made of the name alone, so that a class
-that is renamed in Python renames no resource (which would be replaced, with its data). Two names that would be one identifier are told apart by a
-digest of the second one.
+DynamoDB names may contain dots and dashes and begin with a digit; identifiers may not. An identifier depends on the name alone, so that
+renaming a Python class does not replace a resource and its data. Two names that would get the same identifier are distinguished by a digest
+of the second.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ _DIGEST_DIGITS = 6
 
 
 def snake(text: str) -> str:
-    """Return a text as `prod_tickets_unified`: for Terraform and Python."""
+    """Return a text as `prod_tickets_unified`, for Terraform and Python."""
     parts = _WORD.findall(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", text))
     return _start_with_letter("_".join(part.lower() for part in parts), "t_")
 
 
 def pascal(text: str) -> str:
-    """Return a text as `ProdTicketsUnified`: for CloudFormation and classes."""
+    """Return a text as `ProdTicketsUnified`, for CloudFormation and classes."""
     return _start_with_letter("".join(part[0].upper() + part[1:] for part in _WORD.findall(text)), "T")
 
 
 def python_name(text: str) -> str:
-    """Return a text as a name that Python takes."""
+    """Return a text as a valid Python name."""
     name = snake(text)
     return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def shorten(text: str, most: int) -> str:
-    """Return a text of so many characters at most; a longer one ends with a digest of itself, so two stay two."""
+    """Return a text of at most `most` characters; a longer one ends with a digest of itself, so different texts stay different."""
     if len(text) <= most:
         return text
     return f"{text[: most - _DIGEST_DIGITS - 1]}-{digest(text)}"
 
 
 class Identifiers:
-    """The identifiers of one file: the same for the same thing, another for another."""
+    """The identifiers of one file: the same words always give the same identifier, different words different ones."""
 
     def __init__(self, spelling: Callable[[str], str], taken: tuple[str, ...] = ()) -> None:
         self._spelling = spelling
@@ -49,17 +49,17 @@ class Identifiers:
         self._taken = set(taken)
 
     def of(self, *words: str) -> str:
-        """Return the identifier of a thing that these words name."""
-        found = self._known.get(words)
-        if found is None:
-            found = self._spelling(" ".join(words))
+        """Return the identifier for some words."""
+        identifier = self._known.get(words)
+        if identifier is None:
+            identifier = self._spelling(" ".join(words))
             digits = _DIGEST_DIGITS
-            while found in self._taken:
-                found = self._spelling(" ".join((*words, digest("\0".join(words), digits))))
+            while identifier in self._taken:
+                identifier = self._spelling(" ".join((*words, digest("\0".join(words), digits))))
                 digits += 1
-            self._known[words] = found
-            self._taken.add(found)
-        return found
+            self._known[words] = identifier
+            self._taken.add(identifier)
+        return identifier
 
 
 def _start_with_letter(text: str, prefix: str) -> str:
@@ -67,5 +67,5 @@ def _start_with_letter(text: str, prefix: str) -> str:
 
 
 def digest(text: str, digits: int = _DIGEST_DIGITS) -> str:
-    """Return a few digits that stand for a text."""
+    """Return the first digits of a text's hash."""
     return hashlib.sha256(text.encode()).hexdigest()[:digits]

@@ -1,7 +1,7 @@
-"""Beyond: what a design says of a table that no request of DynamoDB's tables sets, or none that deploy makes.
+"""Differences of a table that only infrastructure applies: replicas, auto scaling and stream consumers.
 
-Replicas, auto scaling, the functions that read a stream: infrastructure makes them, and a plan that kept silent about them would be
-read as "nothing changes". Two designs tell what is otherwise; of a table that is there, its replicas can be seen and the rest cannot.
+No request of `deploy` sets these, but a plan that did not mention them would read as "nothing changes". Two designs show all of
+them; of a deployed table only the replicas are visible.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BY = "infrastructure does it, which tavola iac writes"
 
 @dataclass(frozen=True, slots=True)
 class InfrastructureChange:
-    """Something that is otherwise, and that infrastructure makes so."""
+    """A difference that infrastructure applies."""
 
     kind: str
     what: str
@@ -32,11 +32,11 @@ class InfrastructureChange:
 
 
 def compare_infrastructure(was: TableDesign, now: TableDesign) -> list[InfrastructureChange]:
-    """Return what is otherwise in a design than in a former one."""
-    found = list(_compare_regions(set(was.settings.replicas), set(now.settings.replicas)))
+    """Return how a design differs from a former one in what infrastructure applies."""
+    changes = list(_compare_regions(set(was.settings.replicas), set(now.settings.replicas)))
     before, after = was.settings.scaling, now.settings.scaling
     if before != after:
-        told = (
+        description = (
             f"changes ({_list_differences(before, after)})"
             if before and after
             else "begins"
@@ -44,31 +44,31 @@ def compare_infrastructure(was: TableDesign, now: TableDesign) -> list[Infrastru
             else "ends"
         )
         warnings = () if before and after else tuple(_warn_of_index_moves(now, begins=after is not None))
-        what = f"its auto scaling {told}: {_not_applied()}"
-        found.append(InfrastructureChange("scaling", what, after is None, warnings))
+        what = f"its auto scaling {description}: {_not_applied()}"
+        changes.append(InfrastructureChange("scaling", what, after is None, warnings))
     former = {consumer.name: consumer for consumer in was.consumers}
     for consumer in now.consumers:
         if consumer.name not in former:
-            found.append(
+            changes.append(
                 InfrastructureChange("consumer", f"{consumer.name} reads its stream: {_not_applied()}")
             )
         elif former[consumer.name] != consumer:
-            told = _list_differences(former[consumer.name], consumer)
-            what = f"{consumer.name}, which reads its stream, is set up otherwise ({told}): {_not_applied()}"
-            found.append(InfrastructureChange("consumer", what))
-    kept = {consumer.name for consumer in now.consumers}
+            description = _list_differences(former[consumer.name], consumer)
+            what = f"{consumer.name}, which reads its stream, is set up otherwise ({description}): {_not_applied()}"
+            changes.append(InfrastructureChange("consumer", what))
+    names = {consumer.name for consumer in now.consumers}
     for name in former:
-        if name not in kept:
+        if name not in names:
             what = f"{name} no longer reads its stream: {_not_applied()}"
-            found.append(InfrastructureChange("consumer", what, removes=True))
+            changes.append(InfrastructureChange("consumer", what, removes=True))
     if was.settings.encryption != now.settings.encryption and now.settings.encryption is not None:
         what = f"it is encrypted by {now.settings.encryption}, and was by {was.settings.encryption}: {_not_applied()}"
-        found.append(InfrastructureChange("encryption", what))
-    return found
+        changes.append(InfrastructureChange("encryption", what))
+    return changes
 
 
 def _list_differences(was: object, now: object) -> str:
-    """Return the members that differ, from what to what."""
+    """Return the members that differ, with both values."""
     pairs = ((name, getattr(was, name), getattr(now, name)) for name in type(now).__dataclass_fields__)  # type: ignore[attr-defined]
     return ", ".join(
         f"{name} {_spell_value(one)} → {_spell_value(other)}" for name, one, other in pairs if one != other
@@ -81,33 +81,33 @@ def _spell_value(value: object) -> str:
 
 
 def _warn_of_index_moves(table: TableDesign, *, begins: bool) -> Iterator[str]:
-    """Give what becomes of the indexes under Terraform, where those of a table that scales are resources of their own."""
+    """Yield what happens to indexes in Terraform, where those of a scaled table are separate resources."""
     names = [index.name for index in table.indexes if not index.local]
     if not names:
         return
-    told = ", ".join(names)
+    names_text = ", ".join(names)
     if begins:
-        steps = f"import each ({told}) with terraform import before the apply"
+        steps = f"import each ({names_text}) with terraform import before the apply"
     else:
-        steps = f"take each ({told}) out of the state with terraform state rm before the apply"
+        steps = f"take each ({names_text}) out of the state with terraform state rm before the apply"
     become = "resources of their own" if begins else "blocks of the table again"
     yield f"Under Terraform its indexes become {become}: {steps}, or they are dropped and made anew; tavola iac terraform prints the commands"
 
 
 def compare_replicas(described: Mapping[str, Any] | None, now: TableDesign) -> list[InfrastructureChange]:
-    """Return what a table that is there has otherwise; None: it is to be made."""
-    has: set[str] = set()
-    wanted = set(now.settings.replicas)
+    """Return the replicas that differ in a deployed table; None: the table does not exist yet."""
+    deployed: set[str] = set()
+    declared = set(now.settings.replicas)
     if described is not None:
-        has = {each["RegionName"] for each in described.get("Replicas", ())}
+        deployed = {each["RegionName"] for each in described.get("Replicas", ())}
         arn = parse_resource_arn(described.get("TableArn", ""))
-        own = {arn.scope.region} if arn is not None else set()
-        has, wanted = has - own, wanted - own
-    return list(_compare_regions(has, wanted))
+        home = {arn.scope.region} if arn is not None else set()
+        deployed, declared = deployed - home, declared - home
+    return list(_compare_regions(deployed, declared))
 
 
 def list_unseen_settings(now: TableDesign) -> Iterator[str]:
-    """Give what a design says that a table that is there does not tell."""
+    """Yield the settings of a design that cannot be read from a deployed table."""
     if now.settings.scaling is not None:
         yield f"Its auto scaling is neither looked at nor applied here: {_BY}"
     if now.consumers:
@@ -119,13 +119,13 @@ def _not_applied() -> str:
     return f"not applied here, {_BY}"
 
 
-def _compare_regions(has: set[str], wanted: set[str]) -> Iterator[InfrastructureChange]:
-    warnings = (_GLOBAL,) if bool(has) != bool(wanted) else ()
-    for region in sorted(wanted - has):
+def _compare_regions(deployed: set[str], declared: set[str]) -> Iterator[InfrastructureChange]:
+    warnings = (_GLOBAL,) if bool(deployed) != bool(declared) else ()
+    for region in sorted(declared - deployed):
         yield InfrastructureChange(
             "replica", f"it has a replica in {region}: {_not_applied()}", False, warnings
         )
-    for region in sorted(has - wanted):
+    for region in sorted(deployed - declared):
         yield InfrastructureChange(
             "replica", f"its replica in {region} goes: {_not_applied()}", True, warnings
         )

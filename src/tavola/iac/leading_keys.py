@@ -1,7 +1,7 @@
-"""Leading: partition keys as IAM's condition keys tell them, a pattern for each attribute of the key.
+"""Partition keys as IAM's condition keys express them: one pattern for each attribute of the key.
 
-IAM compares the partition key of what is asked and no sort key. What a template says literally stands in the pattern, a field
-is a star; for a tenant, the field that says whose an item is becomes the tag of whoever asks.
+IAM compares the partition key of a request and never the sort key. Literal text of a template stays literal, a field becomes `*`; in a tenant's
+policy the field that names the tenant becomes the caller's principal tag.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ _SIGNS = re.compile(r"[*?$]")
 
 
 def escape_pattern(text: str) -> str:
-    """Return a text as a pattern that it alone matches."""
+    """Return a pattern that matches exactly this text."""
     return _SIGNS.sub(lambda found: f"${{{found[0]}}}", text)
 
 
 def principal_tag(field: str) -> str:
-    """Return the variable that stands for the tag of who asks: one of the field's name."""
+    """Return the policy variable for the caller's tag with a field's name."""
     return f"${{aws:PrincipalTag/{field}}}"
 
 
 def is_exact(pattern: str) -> bool:
-    """Return whether a pattern has no star: every sign in it is itself, or a variable's value."""
+    """Return whether a pattern has no wildcard."""
     return "*" not in pattern.replace("${*}", "")
 
 
 def leading_keys(entity: EntityDesign, key: KeyDesign) -> LeadingKeys:
-    """Return the partition keys that items of an entity have, by the table's key or an index's."""
+    """Return the partition keys of an entity's items, in the table or in an index."""
     return tuple(_pattern(entity, source, ()) for source in key.hash)
 
 
 def tenant_leading_keys(entity: EntityDesign, key: KeyDesign) -> LeadingKeys | None:
-    """Return the partition keys that are a tenant's own; None where the key does not say whose an item is."""
+    """Return the partition keys of a tenant's items; None if the key does not contain the tenant."""
     tenants = tenant_fields(entity)
     if not any(name in source.fields for source in key.hash for name in tenants):
         return None
@@ -68,27 +68,27 @@ def collection_leading_keys(
 def guard_leading_keys(
     table: TableDesign, entity: EntityDesign, field: FieldDesign
 ) -> tuple[LeadingKeys, LeadingKeys]:
-    """Return the partition keys of the guards that keep a field unique: those of values, and of long ones' digests."""
+    """Return the partition keys of the guard items of a unique field: those of values, and those of digests of long values."""
     delimiter = table.settings.delimiter
     parts = {name: part_for("text") for name in ("entity", "unique", "rest")}
-    made = []
+    patterns = []
     for word in (UNIQUE, f"LONG{UNIQUE}"):
         template = Template.parse(delimiter.join((word, "{entity}", "{unique}", "{rest}")), delimiter)
         text = template.bind(parts).render({"entity": entity.tag, "unique": field.name, "rest": "x"})
-        made.append((escape_pattern(text[:-1]) + ANY,))
-    return made[0], made[1]
+        patterns.append((escape_pattern(text[:-1]) + ANY,))
+    return patterns[0], patterns[1]
 
 
 def tenant_fields(entity: EntityDesign) -> tuple[str, ...]:
-    """Return the fields that say whose an item is."""
+    """Return the fields that name the tenant of an item."""
     return tuple(field.name for field in entity.fields if field.tenant)
 
 
 def text_after_tenant(template: Template, tenants: tuple[str, ...]) -> str:
-    """Return what follows a tenant's name in a template where that does not end it; nothing where all names are ended.
+    """Return the text that follows a tenant in a template without ending its name; empty if every name is ended.
 
-    A name ends where the key ends, or at the delimiter, which no name should have in it. After `{tenant}-`, `acme` would be led to what
-    is `acme-eu`'s.
+    A name ends at the end of the key or at the delimiter, which names must not contain. With `{tenant}-`, the pattern
+    for `acme` would match the items of `acme-eu`.
     """
     for segment, after in zip(template.segments, template.segments[1:], strict=False):
         if isinstance(segment, str) or segment.field not in tenants:
@@ -101,7 +101,7 @@ def text_after_tenant(template: Template, tenants: tuple[str, ...]) -> str:
 
 
 def covers(wide: LeadingKeys, narrow: LeadingKeys) -> bool:
-    """Return whether whatever one pattern allows, another does: it is the same, or any."""
+    """Return whether one pattern allows everything that another does: it is the same, or `*`."""
     return len(wide) == len(narrow) and all(
         one in (ANY, other) for one, other in zip(wide, narrow, strict=True)
     )
@@ -114,7 +114,7 @@ def _pattern(entity: EntityDesign, source: SourceDesign, tenants: tuple[str, ...
 
 
 def _glob(template: Template, tenants: tuple[str, ...]) -> str:
-    told = [
+    parts = [
         escape_pattern(segment)
         if isinstance(segment, str)
         else principal_tag(segment.field)
@@ -122,4 +122,4 @@ def _glob(template: Template, tenants: tuple[str, ...]) -> str:
         else ANY
         for segment in template.segments
     ]
-    return re.sub(r"(?<!\{)\*(\*)+", ANY, "".join(told))
+    return re.sub(r"(?<!\{)\*(\*)+", ANY, "".join(parts))

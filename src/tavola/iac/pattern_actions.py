@@ -1,8 +1,8 @@
-"""Requests: what is asked of DynamoDB for each access pattern of a design, as IAM would see it.
+"""List the DynamoDB actions of each access pattern of a design, as IAM sees them.
 
-They are those that Tavola's client makes: a key is got, several are got in a batch, a query may fetch whole items after it, an
-update whose index keys depend on more than it changes reads the item first, a unique value has a guard beside its item. Of a
-table that other code writes (`foreign`), they are what the design says and nothing besides.
+They are the requests that Tavola's client makes: one key is a GetItem, several a BatchGetItem, a query may fetch whole items afterwards, an update whose
+index keys depend on unchanged fields reads the item first, and a unique value has a guard item. For a table that other code writes
+(`foreign`), only what the design declares is listed.
 """
 
 from __future__ import annotations
@@ -39,22 +39,24 @@ _ROUTE_ACTIONS = {"get": "GetItem", "batch_get": "BatchGetItem", "query": "Query
 
 
 def list_pattern_actions(design: Design, *, narrow: bool | None = None) -> tuple[PatternActions, ...]:
-    """Return what every access pattern of a design asks.
+    """Return the actions of every access pattern of a design.
 
-    A query counts whether or not it says how often it is asked; a key does where it has an access pattern, as every entity
-    must have one. A pattern that says which fields it `reads` is held to them: True everywhere, False nowhere. None means where
-    they can be named: in a get (with `view=`) and in what other code asks; Tavola's client queries whole items.
+    Every query counts, with or without a rate; a key counts if it has an access pattern. `narrow` restricts patterns
+    to the fields they declare in `reads`: True everywhere, False nowhere, None where the request can name them: in a
+    get (with `view=`) and in requests of other code. Tavola's client queries whole items.
     """
-    found: list[PatternActions] = []
+    patterns: list[PatternActions] = []
     for table in design.tables:
         for entity in table.entities:
-            told = [] if entity.primary is None or entity.primary.access is None else [entity.primary]
-            found += [_read_actions(table, entity, pattern, narrow) for pattern in (*told, *entity.patterns)]
-        found += [_collection_actions(table, collection) for collection in table.collections]
+            own = [] if entity.primary is None or entity.primary.access is None else [entity.primary]
+            patterns += [
+                _read_actions(table, entity, pattern, narrow) for pattern in (*own, *entity.patterns)
+            ]
+        patterns += [_collection_actions(table, collection) for collection in table.collections]
         for entity in table.entities:
-            found += [_write_actions(table, entity, write) for write in entity.writes]
-    found += [told for need in design.needs for told in _need_actions(design, need, narrow)]
-    return tuple(each for each in found if each.actions)
+            patterns += [_write_actions(table, entity, write) for write in entity.writes]
+    patterns += [own for need in design.needs for own in _need_actions(design, need, narrow)]
+    return tuple(each for each in patterns if each.actions)
 
 
 def _read_actions(
@@ -85,11 +87,11 @@ def _read_actions(
 def _query_action(
     table: TableDesign, entity: EntityDesign, key: KeyDesign, access: AccessPattern | None, narrow: bool
 ) -> RequiredAction:
-    asked = RequiredAction(
+    action = RequiredAction(
         "Query", _reference(table, key.index), leading_keys(entity, key), tenant_leading_keys(entity, key)
     )
     index = None if key.index is None else table.index(key.index)
-    return _narrow_attributes(asked, table, entity, index, access) if narrow else asked
+    return _narrow_attributes(action, table, entity, index, access) if narrow else action
 
 
 def _collection_actions(table: TableDesign, collection: CollectionDesign) -> PatternActions:
@@ -109,7 +111,7 @@ def _collection_actions(table: TableDesign, collection: CollectionDesign) -> Pat
 
 
 def _fetches_items(table: TableDesign, entity: EntityDesign, index: str | None, *, hydrate: bool) -> bool:
-    """Return whether what an index holds may not be enough, so that the items themselves are fetched."""
+    """Return whether the projection of an index may be insufficient, so that whole items are fetched."""
     if index is None or table.index(index).projection == "ALL":
         return False
     if hydrate or table.foreign:
@@ -125,21 +127,21 @@ def _projects(index: IndexDesign, attribute: str) -> bool:
 
 
 def _narrow_attributes(
-    asked: RequiredAction,
+    action: RequiredAction,
     table: TableDesign,
     entity: EntityDesign,
     index: IndexDesign | None,
     access: AccessPattern | None,
 ) -> RequiredAction:
-    """Return a request that names the attributes that it reads, where the pattern says that these are not all."""
+    """Return a request that names the attributes it reads, if the pattern declares fewer than all."""
     if access is None or not access.reads or len(access.reads) >= len(entity.fields):
-        return asked
+        return action
     settings = table.settings
-    told = [*settings.key_names, *(() if index is None else index.attributes)]
+    names = [*settings.key_names, *(() if index is None else index.attributes)]
     if not table.foreign:
-        told += [name for name in (settings.tag, settings.ttl, VERSION_ATTRIBUTE) if name is not None]
-    told += [entity.field(name).attribute for name in (*access.reads, *access.filters)]
-    return replace(asked, attributes=tuple(dict.fromkeys(told)), specific=True)
+        names += [name for name in (settings.tag, settings.ttl, VERSION_ATTRIBUTE) if name is not None]
+    names += [entity.field(name).attribute for name in (*access.reads, *access.filters)]
+    return replace(action, attributes=tuple(dict.fromkeys(names)), specific=True)
 
 
 def _write_actions(table: TableDesign, entity: EntityDesign, write: WritePattern) -> PatternActions:
@@ -191,7 +193,7 @@ def _update_actions(
 
 
 def _must_read_first(entity: EntityDesign, write: WritePattern) -> bool:
-    """Return whether an index key changes with an update that does not give all that it is made of."""
+    """Return whether an update changes an index key without giving all fields of that key."""
     touched = {*write.changes, *write.adds}
     key = entity.key
     known = {*write.changes} - {*write.adds} | (set() if key is None else set(key.fields))
@@ -204,7 +206,7 @@ def _must_read_first(entity: EntityDesign, write: WritePattern) -> bool:
 
 
 def _changes_guards(table: TableDesign, entity: EntityDesign, write: WritePattern) -> bool:
-    """Return whether guards of unique values may come and go with a write."""
+    """Return whether a write may add or remove guard items of unique values."""
     if write.kind != "update":
         return True
     deciding = {name for field in entity.fields if field.unique for name in (field.name, *field.within)}
@@ -213,9 +215,9 @@ def _changes_guards(table: TableDesign, entity: EntityDesign, write: WritePatter
 
 
 def consumer_actions(table: TableDesign, entity: EntityDesign, consumer: str) -> PatternActions:
-    """Return what a consumer asks that keeps an entity's items: it reads them, and writes them alone or in transactions.
+    """Return the actions of a stream consumer that maintains an entity's items: reads, and writes alone or in transactions.
 
-    It takes none away, unless the entity says that its items are deleted.
+    It deletes nothing, unless the entity declares deletes.
     """
     if entity.key is None:
         return PatternActions(consumer, entity.name, "write", ())
@@ -230,7 +232,7 @@ def consumer_actions(table: TableDesign, entity: EntityDesign, consumer: str) ->
 
 
 def _need_actions(design: Design, need: Need, narrow: bool | None) -> Iterator[PatternActions]:
-    """Give what a need asks that says how it is asked today, of each table that it is asked of."""
+    """Yield the actions of a need that declares its route, for each table that it queries."""
     route = need.route
     if route is None:
         return

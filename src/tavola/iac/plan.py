@@ -1,8 +1,8 @@
-"""Plan: what a design needs to stand in an account, without any vendor's syntax.
+"""The infrastructure of a design, without any vendor's syntax.
 
-Tables with all that is declared, the functions that read their streams, alarms, policies by role, a key, a way into a private
-network. The writers (`terraform`, `cloudformation`, `cdk`) render the same plan and decide nothing; `changes` compares two of them. Names are those of
-DynamoDB: what refers to what is told by name, and each writer has its own word for a reference.
+Tables with all settings, stream consumers, alarms, policies by role, a KMS key, a VPC endpoint. The writers (`terraform`, `cloudformation`, `cdk`)
+render the same plan and decide nothing; `changes` compares two designs. Resources refer to each other by their DynamoDB names, and each writer
+spells such a reference in its own syntax.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ ProjectionType = Literal["ALL", "KEYS_ONLY", "INCLUDE"]
 
 @dataclass(frozen=True, slots=True)
 class IndexPlan:
-    """A secondary index; a global one may have several attributes on either side of its key."""
+    """A secondary index; a global one may have several attributes in each half of its key."""
 
     name: str
     local: bool
@@ -96,17 +96,17 @@ class TablePlan:
 
     @property
     def has_separate_indexes(self) -> bool:
-        """Whether its global indexes scale, which Terraform has resources of their own for."""
+        """Whether its global indexes are auto scaled, for which Terraform needs separate resources."""
         return self.scaling is not None and bool(self.global_indexes)
 
     @property
     def on_demand(self) -> bool:
-        """Whether it is billed by request."""
+        """Whether it is billed per request."""
         return self.read_units is None
 
     @property
     def global_indexes(self) -> tuple[IndexPlan, ...]:
-        """The indexes that have their own throughput."""
+        """The indexes with their own throughput."""
         return tuple(index for index in self.indexes if not index.local)
 
     @property
@@ -115,7 +115,7 @@ class TablePlan:
         return tuple(index for index in self.indexes if index.local)
 
     def schema(self, index: IndexPlan | None = None) -> Iterator[tuple[str, str]]:
-        """Give a key as DynamoDB lists it: each attribute with HASH or RANGE, which repeat where there are several."""
+        """Yield a key as DynamoDB lists it: each attribute with HASH or RANGE, repeated for several attributes."""
         hashes = (self.hash,) if index is None else index.hash
         ranges = index.range if index is not None else () if self.range is None else (self.range,)
         yield from ((name, "HASH") for name in hashes)
@@ -124,7 +124,7 @@ class TablePlan:
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """What a plan has beside the tables."""
+    """What a plan contains besides the tables."""
 
     alarms: bool = True
     policies: bool = True
@@ -145,34 +145,34 @@ class InfrastructurePlan:
 
     @property
     def makes_key(self) -> bool:
-        """Whether a key is made for the tables."""
+        """Whether a KMS key is created for the tables."""
         return any(table.key == OWN_KEY for table in self.tables)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of its tables, which tell one design's files from another's."""
+        """The names of its tables, which distinguish the files of different designs."""
         return tuple(table.name for table in self.tables)
 
     @property
     def contents(self) -> tuple[str, ...]:
-        """Words for what it has beside tables, by which a file tells what the next one lacks."""
+        """Words for what it contains besides tables; a generated file records them to show what a later one lacks."""
         parts = (
             ("key", self.makes_key),
             ("endpoint", self.endpoint),
             ("alarms", bool(self.alarms)),
             ("policies", bool(self.policies)),
         )
-        found = [word for word, there in parts if there]
-        found += [f"function:{each.function}" for each in self.consumers if not each.existing_function]
-        found += [
+        words = [word for word, there in parts if there]
+        words += [f"function:{each.function}" for each in self.consumers if not each.existing_function]
+        words += [
             f"failures:{each.function}" for each in self.consumers if each.created_destination is not None
         ]
-        found += [f"replica:{table.name}:{region}" for table in self.tables for region in table.replicas]
-        return (*found, *(f"apart:{table.name}" for table in self.tables if table.has_separate_indexes))
+        words += [f"replica:{table.name}:{region}" for table in self.tables for region in table.replicas]
+        return (*words, *(f"apart:{table.name}" for table in self.tables if table.has_separate_indexes))
 
     @property
     def tags(self) -> dict[str, str]:
-        """The tags that all its tables have, which are those of what belongs to no single one."""
+        """The tags that all its tables share, for resources that belong to no single table."""
         first, *others = (table.tags for table in self.tables)
         return portable_tags(
             {key: value for key, value in first.items() if all(tags.get(key) == value for tags in others)}
@@ -180,7 +180,7 @@ class InfrastructurePlan:
 
     @property
     def unscoped_actions(self) -> tuple[str, ...]:
-        """The actions that a policy allows of no table in particular."""
+        """The actions that a policy allows without naming a table."""
         grants = (grant for policy in self.policies for grant in policy.grants)
         return tuple(
             dict.fromkeys(
@@ -192,17 +192,17 @@ class InfrastructurePlan:
         )
 
     def table(self, name: str) -> TablePlan:
-        """Return a table by its name in DynamoDB."""
+        """Return a table by its DynamoDB name."""
         return next(found for found in self.tables if found.name == name)
 
 
 def portable_tags(tags: Mapping[str, str]) -> dict[str, str]:
-    """Return the tags that every service takes; others are the table's alone."""
+    """Return the tags that every AWS service accepts; the others stay on the table only."""
     return {key: value for key, value in tags.items() if _TAG.fullmatch(key) and _TAG.fullmatch(value)}
 
 
 def plan_infrastructure(design: Design, options: PlanOptions | None = None) -> InfrastructurePlan:
-    """Plan the infrastructure of a design; raises `PlanRefused` where there is none to plan."""
+    """Plan the infrastructure of a design; raises `PlanRefused` if it has none."""
     options = options or PlanOptions()
     if not design.tables:
         raise PlanRefused("the design", "it has no table; declare one, or name another module or file")
@@ -238,10 +238,10 @@ def plan_infrastructure(design: Design, options: PlanOptions | None = None) -> I
 def _policy_notes(
     roles: tuple[RolePolicy, ...], policies: tuple[PolicyPlan, ...], consumers: tuple[ConsumerPlan, ...]
 ) -> Iterator[str]:
-    """Give what the policies leave to somebody else, and what is too many for one role."""
+    """Yield what policies leave to others, and roles with too many policies."""
     for role in roles:
         written = bool(consumers) if role.kind == "consumer" else bool(policies) and role.kind != "founder"
-        yield from (f"{role.role}: {told}" for told in role.notes if written)
+        yield from (f"{role.role}: {note}" for note in role.notes if written)
         parts = sum(policy.name.startswith(f"{role.role}-") for policy in policies)
         if parts > POLICIES_OF_A_ROLE:
             yield f"{role.role} is {parts} policies, and IAM attaches {POLICIES_OF_A_ROLE} to a role unless it is asked for more"
@@ -250,25 +250,25 @@ def _policy_notes(
 def _unknown_settings_notes(tables: tuple[TablePlan, ...]) -> Iterator[str]:
     for table in tables:
         if table.unknown:
-            told = ", ".join(UNKNOWN_WORDS.get(word, word) for word in table.unknown)
-            yield f"{table.name}: nobody told its {told}; nothing is written of it, and what a table that is there has stays as it is"
+            names = ", ".join(UNKNOWN_WORDS.get(word, word) for word in table.unknown)
+            yield f"{table.name}: nobody told its {names}; nothing is written of it, and what a table that is there has stays as it is"
 
 
 def _external_function_notes(design: Design, consumers: tuple[ConsumerPlan, ...]) -> Iterator[str]:
     for table in design.tables:
-        for told in table.consumers:
-            if has_unknown_function(told):
-                yield f"{table.name}.{told.name}: its function is made elsewhere and not named, so nothing is written of it; name it with function="
-    for consumer in consumers:
-        if consumer.existing_function:
+        for consumer in table.consumers:
+            if has_unknown_function(consumer):
+                yield f"{table.name}.{consumer.name}: its function is made elsewhere and not named, so nothing is written of it; name it with function="
+    for plan in consumers:
+        if plan.existing_function:
             yield (
-                f"{consumer.table}.{consumer.name}: its function {consumer.existing_function} is made elsewhere: the mapping alone is written, and the "
+                f"{plan.table}.{plan.name}: its function {plan.existing_function} is made elsewhere: the mapping alone is written, and the "
                 "function's own role must be allowed to read the stream"
             )
 
 
 def plan_table(table: TableDesign, key: str | None = None) -> TablePlan:
-    """Plan one table; `key` is what encrypts it if it names no key of its own."""
+    """Plan one table; `key` encrypts it if it declares no key of its own."""
     settings = table.settings
     if _UNKNOWN in settings.name:
         raise PlanRefused(
@@ -316,19 +316,19 @@ def plan_table(table: TableDesign, key: str | None = None) -> TablePlan:
 
 
 def _encryption_key(table: TableDesign, key: str | None) -> str | None:
-    """Return what encrypts a table; a key that an imported file only refers to is one that nobody can name here."""
+    """Return the KMS key of a table; a reference in an imported file that cannot be resolved is refused."""
     if key is not None:
         _check_key("--kms-key", key)
-    told = table.settings.encryption
-    if told is None:
+    declared = table.settings.encryption
+    if declared is None:
         return key
-    if _UNKNOWN not in told:
-        _check_key(table.name, told)
-        return told
+    if _UNKNOWN not in declared:
+        _check_key(table.name, declared)
+        return declared
     if key is None:
         raise PlanRefused(
             table.name,
-            f"its key is {told}, which is not told there; name one with --kms-key, or new for a new one",
+            f"its key is {declared}, which is not told there; name one with --kms-key, or new for a new one",
         )
     return key
 

@@ -1,8 +1,8 @@
-"""Policies: for each role of a design, exactly what its access patterns need.
+"""Derive least-privilege policies for each role of a design from its access patterns.
 
-A reader asks every read pattern, a writer makes every write, a service does both, a tenant does what its own name leads; whoever
-reads a stream, keeps backups or makes the tables has a role of its own. Nothing is allowed that no pattern asks: no scan
-unless a need is answered by one, no update of what is immutable, no index by a wildcard.
+A reader may run every read pattern, a writer every write, a service both, a tenant whatever its own partition keys allow. Reading a stream, making
+backups and creating tables are roles of their own. Nothing is allowed that no pattern needs: no Scan unless a need uses one, no update of
+immutable entities, no index by wildcard.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ _WORDS = {
 def derive_policies(
     design: Design, *, narrow: bool | None = None, tls: bool = True
 ) -> tuple[RolePolicy, ...]:
-    """Return the policies of every role that a design has something to do for; `narrow` is that of `requests_of`.
+    """Return the policies of every role of a design; `narrow` is passed to `list_pattern_actions`.
 
-    Each refuses what comes in clear, unless `tls` is False, for a server of one's own that speaks plain HTTP.
+    Each denies requests without TLS, unless `tls` is False for a local server that speaks plain HTTP.
     """
     requests = list_pattern_actions(design, narrow=narrow)
     reads = [each for each in requests if each.kind == "read"]
@@ -98,7 +98,7 @@ def derive_policies(
 
 
 def _key_notes(design: Design, policy: RolePolicy) -> Iterator[str]:
-    """Give the keys that a role needs beside, which somebody else allows: those that no plan makes."""
+    """Yield the KMS keys that a role needs and that others must allow, since the plan does not create them."""
     for table in design.tables:
         key = table.settings.encryption
         if key in (None, AWS_KEY, OWN_KEY) or table.name not in policy.tables:
@@ -112,12 +112,14 @@ def _key_notes(design: Design, policy: RolePolicy) -> Iterator[str]:
 def _plan_role(
     design: Design, kind: RoleKind, description: str, requests: Sequence[PatternActions]
 ) -> RolePolicy:
-    told = [_Requirement(each, _leading, pattern.title) for pattern in requests for each in pattern.actions]
+    requirements = [
+        _Requirement(each, _leading, pattern.title) for pattern in requests for each in pattern.actions
+    ]
     return RolePolicy(
         kind,
         kind,
         description,
-        _build_grants(design, told),
+        _build_grants(design, requirements),
         notes=tuple(_list_indistinguishable(design, requests)),
     )
 
@@ -125,7 +127,7 @@ def _plan_role(
 def _tenant_role(
     design: Design, own: Sequence[PatternActions], every: Sequence[PatternActions]
 ) -> RolePolicy:
-    told = [
+    requirements = [
         _Requirement(_restrict_attributes(each), _tenant_leading, pattern.title)
         for pattern in own
         for each in pattern.actions
@@ -138,7 +140,7 @@ def _tenant_role(
         if field.tenant
     )
     tags = " and ".join(fields)
-    left = [
+    omitted = [
         f"{each.place} is left out: {next(filter(None, (asked.withheld_reason for asked in each.actions)), _NOT_WHOSE)}"
         for each in every
         if not each.is_tenant_scoped
@@ -147,25 +149,27 @@ def _tenant_role(
     what = (
         f"Does what the own {tags} leads, which is a tag of whoever asks, with the text that stands in keys."
     )
-    notes = (*_list_indistinguishable(design, own), *left, *list_unbounded_keys(design))
-    return RolePolicy("tenant", "tenant", what, _build_grants(design, told), notes=notes)
+    notes = (*_list_indistinguishable(design, own), *omitted, *list_unbounded_keys(design))
+    return RolePolicy("tenant", "tenant", what, _build_grants(design, requirements), notes=notes)
 
 
-def _restrict_attributes(asked: RequiredAction) -> RequiredAction:
-    told = asked.tenant_attributes
-    return asked if told is None else replace(asked, attributes=told)
+def _restrict_attributes(action: RequiredAction) -> RequiredAction:
+    attributes = action.tenant_attributes
+    return action if attributes is None else replace(action, attributes=attributes)
 
 
 def _consumer_role(design: Design, table: TableDesign, consumer: Consumer) -> RolePolicy:
-    """Return what reading a stream takes, by Lambda or by Tavola's own follower, which looks for the stream first."""
+    """Return the permissions for reading a stream, with Lambda or with Tavola's own reader, which looks the stream up first."""
     label, name = _sid_word(table.label), consumer.name
-    kept = [
+    maintained = [
         consumer_actions(home, entity, name)
         for home in design.tables
         for entity in home.entities
         if entity.name in consumer.writes
     ]
-    told = [_Requirement(each, _leading, name) for requests in kept for each in requests.actions]
+    requirements = [
+        _Requirement(each, _leading, name) for requests in maintained for each in requests.actions
+    ]
     grants = (
         Grant(
             f"{label}Stream", _dynamodb_actions(_STREAM), (TableReference(table.name, "stream"),), (), (name,)
@@ -177,7 +181,7 @@ def _consumer_role(design: Design, table: TableDesign, consumer: Consumer) -> Ro
             (),
             (name,),
         ),
-        *_build_grants(design, told),
+        *_build_grants(design, requirements),
     )
     writes = f", and keeps {' and '.join(consumer.writes)}" if consumer.writes else ""
     what = f"Reads the stream of {table.name} for {name}{writes}."
@@ -217,7 +221,7 @@ def _deploy_role(design: Design) -> RolePolicy:
 
 @dataclass(frozen=True, slots=True)
 class _Requirement:
-    """Something that is asked, by whom it is led, and for which pattern."""
+    """A required action, the partition keys it applies to, and the pattern that needs it."""
 
     action: RequiredAction
     lead: Callable[[RequiredAction], LeadingKeys]
@@ -239,7 +243,7 @@ def _tenant_leading(asked: RequiredAction) -> LeadingKeys:
 
 @dataclass(frozen=True, slots=True)
 class _Permission:
-    """Actions on resources under conditions, on their way to being a grant."""
+    """Actions on resources under conditions, before they become a grant."""
 
     actions: tuple[str, ...]
     references: tuple[TableReference, ...]
@@ -247,13 +251,13 @@ class _Permission:
     reasons: tuple[str, ...]
 
 
-def _build_grants(design: Design, told: Iterable[_Requirement]) -> tuple[Grant, ...]:
-    """Return the grants of what is asked: what differs in nothing but its keys, its actions or its resource is one."""
+def _build_grants(design: Design, requirements: Iterable[_Requirement]) -> tuple[Grant, ...]:
+    """Return the grants for some requirements; those that differ only in keys, actions or resource are merged."""
     alike: dict[tuple[str, TableReference, tuple[str, ...], bool, str], list[_Requirement]] = {}
-    for needed in _drop_covered(list(told)):
-        asked = needed.action
-        place = (asked.action, asked.reference, asked.attributes, asked.specific, asked.enclosing)
-        alike.setdefault(place, []).append(needed)
+    for needed in _drop_covered(list(requirements)):
+        action = needed.action
+        group = (action.action, action.reference, action.attributes, action.specific, action.enclosing)
+        alike.setdefault(group, []).append(needed)
     allowed = [made for some in alike.values() for made in _group_by_keys(some)]
     allowed = _merge_permissions(allowed, lambda each: (each.references, each.conditions))
     allowed = _merge_permissions(allowed, lambda each: (each.actions, each.conditions))
@@ -269,8 +273,8 @@ def _build_grants(design: Design, told: Iterable[_Requirement]) -> tuple[Grant, 
     return tuple(grants)
 
 
-def _drop_covered(told: list[_Requirement]) -> list[_Requirement]:
-    """Return what nothing else allows already: the same action on the same keys, with no or the same conditions."""
+def _drop_covered(requirements: list[_Requirement]) -> list[_Requirement]:
+    """Return the requirements that no other already allows."""
 
     def under(narrow: _Requirement, wide: _Requirement) -> bool:
         one, other = narrow.action, wide.action
@@ -282,7 +286,7 @@ def _drop_covered(told: list[_Requirement]) -> list[_Requirement]:
         )
 
     kept: list[_Requirement] = []
-    for each in told:
+    for each in requirements:
         by = next((at for at, other in enumerate(kept) if under(each, other)), None)
         if by is None:
             kept = [other for other in kept if not under(other, each)]
@@ -292,32 +296,32 @@ def _drop_covered(told: list[_Requirement]) -> list[_Requirement]:
     return kept
 
 
-def _group_by_keys(told: Sequence[_Requirement]) -> Iterator[_Permission]:
-    """Give what is asked alike, the keys that may be led by together: those of several attributes each by itself."""
-    apart: dict[tuple[bool, LeadingKeys], list[_Requirement]] = {}
-    for each in told:
+def _group_by_keys(requirements: Sequence[_Requirement]) -> Iterator[_Permission]:
+    """Yield permissions for equal requirements whose keys fit one statement; keys of several attributes stay separate."""
+    groups: dict[tuple[bool, LeadingKeys], list[_Requirement]] = {}
+    for each in requirements:
         variable = any("${aws:" in pattern for pattern in each.leading)
-        apart.setdefault((variable and _are_exact(each.leading), each.leading[1:]), []).append(each)
-    for some in apart.values():
-        asked = some[0].action
-        leads = list(dict.fromkeys(each.leading for each in some))
+        groups.setdefault((variable and _are_exact(each.leading), each.leading[1:]), []).append(each)
+    for group in groups.values():
+        action = group[0].action
+        leads = list(dict.fromkeys(each.leading for each in group))
         conditions = [*_key_conditions(leads)]
-        if asked.attributes:
+        if action.attributes:
             conditions.append(
-                PolicyCondition("ForAllValues:StringEquals", "dynamodb:Attributes", asked.attributes)
+                PolicyCondition("ForAllValues:StringEquals", "dynamodb:Attributes", action.attributes)
             )
-        if asked.specific:
+        if action.specific:
             conditions.append(PolicyCondition("StringEquals", "dynamodb:Select", ("SPECIFIC_ATTRIBUTES",)))
-        if asked.enclosing:
+        if action.enclosing:
             conditions.append(
-                PolicyCondition("StringEquals", "dynamodb:EnclosingOperation", (asked.enclosing,))
+                PolicyCondition("StringEquals", "dynamodb:EnclosingOperation", (action.enclosing,))
             )
-        reasons = tuple(dict.fromkeys(word for each in some for word in each.reason.split("; ")))
-        yield _Permission((asked.action,), (asked.reference,), tuple(conditions), reasons)
+        reasons = tuple(dict.fromkeys(word for each in group for word in each.reason.split("; ")))
+        yield _Permission((action.action,), (action.reference,), tuple(conditions), reasons)
 
 
 def _key_conditions(leads: Sequence[LeadingKeys]) -> Iterator[PolicyCondition]:
-    """Give the conditions that the partition key is one of these; a request without one meets none of them."""
+    """Yield conditions that restrict the partition key; a request without one satisfies none of them."""
     for key, patterns in zip(LEADING_KEYS, zip(*leads, strict=True), strict=False):
         values = tuple(sorted(dict.fromkeys(patterns)))
         if ANY not in values:
@@ -333,7 +337,7 @@ def _are_exact(patterns: Iterable[str]) -> bool:
 def _merge_permissions(
     allowed: Iterable[_Permission], by: Callable[[_Permission], object]
 ) -> list[_Permission]:
-    """Return what is alike put together."""
+    """Merge permissions that are equal by some key."""
     alike: dict[object, list[_Permission]] = {}
     for each in allowed:
         alike.setdefault(by(each), []).append(each)
@@ -349,7 +353,7 @@ def _merge_permissions(
 
 
 def _sid(design: Design, allowed: _Permission) -> str:
-    """Return what a statement is called: its table, its index if it is about one, and what is done."""
+    """Return the name of a statement: its table, its index if there is one, and the kind of action."""
     first = allowed.references[0]
     table = design.table(first.table)
     one = len(allowed.references) == 1 and first.part == "index"
@@ -360,7 +364,7 @@ def _sid(design: Design, allowed: _Permission) -> str:
 
 
 def _sid_word(text: str) -> str:
-    """Return a name as a Sid can hold it."""
+    """Return a name in the characters that a Sid allows."""
     parts = "".join(sign if sign.isalnum() and sign.isascii() else " " for sign in text).split()
     return "".join(part[0].upper() + part[1:] for part in parts)
 
@@ -370,7 +374,7 @@ def _dynamodb_actions(actions: Iterable[str]) -> tuple[str, ...]:
 
 
 def _list_indistinguishable(design: Design, requests: Sequence[PatternActions]) -> Iterator[str]:
-    """Give what a policy cannot tell apart that a design does: IAM sees partition keys, and no sort keys."""
+    """Yield what the design separates and a policy cannot: IAM sees partition keys, not sort keys."""
     for table in design.tables:
         changed = [
             asked
@@ -388,7 +392,7 @@ def _list_indistinguishable(design: Design, requests: Sequence[PatternActions]) 
                 )
 
 
-def _may_share_partition(entity: EntityDesign, asked: RequiredAction) -> bool:
+def _may_share_partition(entity: EntityDesign, action: RequiredAction) -> bool:
     assert entity.key is not None
     own = leading_keys(entity, entity.key)
-    return len(own) == len(asked.leading) and (covers(asked.leading, own) or covers(own, asked.leading))
+    return len(own) == len(action.leading) and (covers(action.leading, own) or covers(own, action.leading))

@@ -1,4 +1,4 @@
-"""Policy plan: the roles of people and programs as managed policies, none longer than AWS takes."""
+"""Role policies as managed policies, split where they would exceed IAM's size limit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EMPTY = len(json.dumps({"Version": VERSION, "Statement": []}, separators=(",", 
 
 @dataclass(frozen=True, slots=True)
 class PolicyPlan:
-    """A policy that people or programs are given; one too long for AWS is several."""
+    """A managed policy of a role; a policy that is too long becomes several."""
 
     name: str
     description: str
@@ -35,7 +35,7 @@ class PolicyPlan:
 
 
 def plan_policies(roles: Iterable[RolePolicy]) -> Iterator[PolicyPlan]:
-    """Give the policies of people and programs; who founds the tables is who applies this, and needs none of it."""
+    """Yield the managed policies of roles. The deploying role needs none: it is the one that applies the plan."""
     for role in roles:
         if role.kind in ("consumer", "founder"):
             continue
@@ -45,26 +45,28 @@ def plan_policies(roles: Iterable[RolePolicy]) -> Iterator[PolicyPlan]:
 
 
 def split_policy(policy: PolicyPlan) -> Iterator[PolicyPlan]:
-    """Cut a policy where it would be longer than AWS takes; each part allows its share and no more, and refuses what the whole refuses."""
+    """Split a policy that is too long for AWS; each part allows its share and denies what the whole denies."""
     refusals = tuple(grant for grant in policy.grants if grant.effect == "Deny")
-    room = POLICY_CHARACTERS_MAX - count_characters(refusals)
-    held: list[Grant] = []
+    limit = POLICY_CHARACTERS_MAX - count_characters(refusals)
+    part: list[Grant] = []
     for grant in policy.grants:
         if grant.effect == "Deny":
             continue
-        for piece in _split_grant(policy.name, grant, room):
-            if held and count_characters((*held, piece)) - _EMPTY > room:
-                yield replace(policy, grants=(*held, *refusals))
-                held = []
-            held.append(piece)
-    if held:
-        yield replace(policy, grants=(*held, *refusals))
+        for piece in _split_grant(policy.name, grant, limit):
+            if part and count_characters((*part, piece)) - _EMPTY > limit:
+                yield replace(policy, grants=(*part, *refusals))
+                part = []
+            part.append(piece)
+    if part:
+        yield replace(policy, grants=(*part, *refusals))
 
 
 def count_characters(grants: Iterable[Grant]) -> int:
-    """Return how many characters grants come to as a document at most; AWS counts no white space."""
-    told = [json.dumps(render_statement(grant, _longest_arn), separators=(",", ":")) for grant in grants]
-    return _EMPTY + sum(map(len, told)) + max(0, len(told) - 1)
+    """Return the maximum length of grants as a document; AWS does not count white space."""
+    statements = [
+        json.dumps(render_statement(grant, _longest_arn), separators=(",", ":")) for grant in grants
+    ]
+    return _EMPTY + sum(map(len, statements)) + max(0, len(statements) - 1)
 
 
 def _longest_arn(reference: TableReference) -> str:
@@ -72,7 +74,7 @@ def _longest_arn(reference: TableReference) -> str:
 
 
 def _split_grant(role: str, grant: Grant, room: int) -> Iterator[Grant]:
-    """Cut a statement that is too long by its resources, and by its actions: each request is about one of either."""
+    """Split a statement that is too long by its resources, then by its actions: each request concerns one of each."""
     if count_characters((grant,)) <= room:
         yield grant
     elif len(grant.references) > 1:
@@ -89,7 +91,7 @@ def _split_grant(role: str, grant: Grant, room: int) -> Iterator[Grant]:
 
 
 def _halve_grant(role: str, grant: Grant, room: int, word: str) -> Iterator[Grant]:
-    told = getattr(grant, word)
-    middle = len(told) // 2
-    for number, half in enumerate((told[:middle], told[middle:]), 1):
+    values = getattr(grant, word)
+    middle = len(values) // 2
+    for number, half in enumerate((values[:middle], values[middle:]), 1):
         yield from _split_grant(role, replace(grant, sid=f"{grant.sid}Part{number}", **{word: half}), room)

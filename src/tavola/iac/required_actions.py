@@ -1,4 +1,4 @@
-"""Asked: what an access pattern asks of DynamoDB, as IAM would see it."""
+"""The DynamoDB actions that an access pattern needs, as IAM sees them."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ Enclosing = Literal["", "TransactGetItems", "TransactWriteItems"]
 class RequiredAction:
     """One action on one resource that an access pattern needs."""
 
-    action: str  # such as GetItem
+    action: str  # for example GetItem
     reference: TableReference
-    leading: LeadingKeys = ()  # of what is asked, a pattern for each attribute of the partition key; none: of a scan
+    leading: LeadingKeys = ()  # a pattern for each attribute of the partition key; empty for a scan
     leading_tenant: LeadingKeys | None = (
-        None  # the same for a tenant's own; None: the key does not say whose it is
+        None  # the same for a tenant's own items; None: the key does not contain the tenant
     )
-    attributes: tuple[str, ...] = ()  # that the request may name; none: any
+    attributes: tuple[str, ...] = ()  # that the request may name; empty: any
     specific: bool = False  # it names what it reads
     enclosing: Enclosing = ""
-    tenant_attributes: tuple[str, ...] | None = None  # that a tenant's request may name; None: the same
-    withheld_reason: str = ""  # why a tenant is not given it, where the key alone would allow it
+    tenant_attributes: tuple[str, ...] | None = None  # that a tenant's request may name; None: `attributes`
+    withheld_reason: str = ""  # why a tenant does not get it, although the key would allow it
 
 
 @dataclass(frozen=True, slots=True)
 class PatternActions:
-    """An access pattern, and everything that is asked for it."""
+    """An access pattern and all actions that it needs."""
 
     title: str
     place: str  # such as Ticket.ByCustomer
@@ -41,7 +41,7 @@ class PatternActions:
 
     @property
     def is_tenant_scoped(self) -> bool:
-        """Whether all of it can be told to be one tenant's own."""
+        """Whether IAM can restrict all of its actions to one tenant's items."""
         return bool(self.actions) and all(each.leading_tenant is not None for each in self.actions)
 
 
@@ -50,14 +50,14 @@ def updatable_attributes(
 ) -> tuple[str, ...]:
     """Return the attributes that an update of an entity may name.
 
-    IAM does not tell an attribute that a condition looks at from one that is changed, and a condition may look at any field: so
-    they are all of the entity's, and none of another's that shares its partition key.
+    IAM does not distinguish an attribute in a condition from one that is changed, and a condition may use any field.
+    So these are all attributes of the entity, and none of other entities that share its partition key.
     """
     settings = table.settings
-    told = [*settings.key_names, *(field.attribute for field in entity.fields)]
-    told += [source.attribute for key in entity.keys for source in key.sources]
-    told += rewrites
+    names = [*settings.key_names, *(field.attribute for field in entity.fields)]
+    names += [source.attribute for key in entity.keys for source in key.sources]
+    names += rewrites
     if not table.foreign:
-        told += [name for name in (settings.tag, settings.ttl) if name is not None]
-        told += [VERSION_ATTRIBUTE] if entity.version > 1 else []
-    return tuple(dict.fromkeys(told))
+        names += [name for name in (settings.tag, settings.ttl) if name is not None]
+        names += [VERSION_ATTRIBUTE] if entity.version > 1 else []
+    return tuple(dict.fromkeys(names))

@@ -1,8 +1,8 @@
-"""Signing: how Tavola knows a file that it wrote, and that nobody has changed since.
+"""Signature line of generated files: it shows whether Tavola wrote a file and whether it was changed since.
 
-A line in the file says which command wrote it, for which tables and with what beside them, and holds a sum of all the rest: so there is
-no list of files to keep, a template that somebody mended by hand is not written over without a word, one design's files are not
-another's, and what the next run would leave out is known.
+The line names the command, the tables and the other contents, and holds a checksum of the rest of the file. So no list of generated files
+is needed, a template edited by hand is not overwritten silently, files of different designs are kept apart, and what the next run would
+drop is known.
 """
 
 from __future__ import annotations
@@ -17,41 +17,41 @@ _MARK = re.compile(
 )
 
 
-def signature_line(vendor: str, tables: Iterable[str], holds: Iterable[str] = ()) -> str:
-    """Return what a writer puts where the sum is to be; `sign` fills it in. `holds` are words for what there is beside the tables."""
-    beside = " ".join(holds)
-    return f"written by tavola iac {vendor} for {' '.join(tables)}{f', with {beside}' if beside else ''}, sum {_EMPTY}"
+def signature_line(vendor: str, tables: Iterable[str], contents: Iterable[str] = ()) -> str:
+    """Return the line that a writer puts into a file; `sign` fills in the checksum. `contents` are words for contents besides tables."""
+    extra = " ".join(contents)
+    return f"written by tavola iac {vendor} for {' '.join(tables)}{f', with {extra}' if extra else ''}, sum {_EMPTY}"
 
 
 def sign(text: str) -> str:
-    """Return a text with its sum in its mark."""
+    """Return a text with the checksum in its signature line."""
     assert _EMPTY in text, "a text to be signed has a mark"
-    return _MARK.sub(lambda found: found[1] + _checksum(text), text, count=1)
+    return _MARK.sub(lambda signature: signature[1] + _checksum(text), text, count=1)
 
 
 def is_generated(text: str) -> bool:
-    """Return whether a text was written here, by whatever version."""
+    """Return whether Tavola wrote this text, in any version."""
     return _MARK.search(text) is not None
 
 
 def signed_tables(text: str) -> frozenset[str]:
-    """Return the tables that a text was written for; none of a text that was not written here."""
-    found = _MARK.search(text)
-    return frozenset() if found is None else frozenset(found[2].split())
+    """Return the tables that a text was written for; none for a text without a signature."""
+    signature = _MARK.search(text)
+    return frozenset() if signature is None else frozenset(signature[2].split())
 
 
 def signed_contents(text: str) -> frozenset[str]:
-    """Return the words for what a text was written with beside its tables."""
-    found = _MARK.search(text)
-    return frozenset() if found is None else frozenset((found[3] or "").split())
+    """Return the words for the other contents that a text was written with."""
+    signature = _MARK.search(text)
+    return frozenset() if signature is None else frozenset((signature[3] or "").split())
 
 
 def is_unchanged(text: str) -> bool:
-    """Return whether a text is as it was written here."""
-    found = _MARK.search(text)
-    if found is None:
+    """Return whether a generated text has not been changed."""
+    signature = _MARK.search(text)
+    if signature is None:
         return False
-    return found[4] == _checksum(_MARK.sub(lambda told: told[1] + _EMPTY, text, count=1))
+    return signature[4] == _checksum(_MARK.sub(lambda match: match[1] + _EMPTY, text, count=1))
 
 
 def _checksum(text: str) -> str:
