@@ -1,4 +1,4 @@
-"""Infrastructure of a design: plans, CloudFormation, Terraform and CDK writers, IAM policies, comparison and deployment.
+"""IaC: the infrastructure of a design, planned, written, compared and deployed.
 
 `plan` describes the infrastructure without any vendor's syntax; `cloudformation`, `terraform` and `cdk` render the same plan. `formats`
 reads designs from other tools' files. The package uses the model and the client; it writes text, and deploys with the public operations.
