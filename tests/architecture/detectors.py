@@ -26,7 +26,6 @@ RESTRICTED_LIBRARIES = {
     "uvloop": ("tavola.server",),
     "isal": ("tavola.server",),
     "click": ("tavola.cli",),
-    "rich": ("tavola.cli",),
     "matplotlib": ("tavola.design",),
     "hcl2": ("tavola.iac.formats",),
     "yaml": ("tavola.iac",),

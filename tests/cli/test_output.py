@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tavola.cli.output import own_command
+from tavola.cli.output import bar, own_command, stages
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -31,3 +31,29 @@ def test_a_module_is_told_with_its_python(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(sys, "argv", ["/somewhere/tavola/__main__.py", "demo"])
 
     assert own_command() == f"{sys.executable} -m tavola"
+
+
+def test_progress_is_drawn_on_a_terminal_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A terminal sees a bar that ends full; a log file sees nothing."""
+    for is_terminal in (False, True):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda answer=is_terminal: answer)
+        with bar("Exporting", 40) as show:
+            show(10)
+            show(50)
+        drawn = capsys.readouterr().err
+
+        assert bool(drawn) == is_terminal
+    assert drawn.rstrip().endswith("Exporting [########################] 40/40")
+
+
+def test_stages_without_a_terminal_report_each_part_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """A part is reported when it is complete, with its count and its time."""
+    with stages() as show:
+        show("tickets", 10, 20)
+        show("tickets", 20, 20)
+        show("reviews", 3, None)
+
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("  tickets: 20, ")

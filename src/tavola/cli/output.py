@@ -1,7 +1,7 @@
-"""Output: the only print.
+"""Output: everything that a command prints.
 
-What a program may read goes to standard output, and nothing else does; what a person should know beside it
-goes to standard error.
+Results go to standard output, so that programs can read them; progress, notes and errors go to standard error. Progress is a
+single line that is rewritten in place, and only on a terminal.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+
+_BAR_CHARACTERS = 24
+_REDRAW_S = 0.1
 
 
 def say(text: str) -> None:
@@ -24,14 +26,14 @@ def say(text: str) -> None:
 
 
 def say_bytes(content: bytes) -> None:
-    """Print a part of a result that is bytes already: a file, a stream of events."""
+    """Print part of a binary result: a file, a stream of events."""
     sys.stdout.flush()
     sys.stdout.buffer.write(content)
     sys.stdout.buffer.flush()
 
 
 def say_json(schema: str, members: Mapping[str, object]) -> None:
-    """Print a result as one line of JSON; `schema` names its form, and its number grows with a break."""
+    """Print a result as one line of JSON; `schema` names its format and version."""
     say(json.dumps({"schema": schema, **members}))
 
 
@@ -41,7 +43,7 @@ def note(text: str) -> None:
 
 
 def complain(what: str, why: str, remedy: str | None) -> None:
-    """Print what went wrong, why, and what to do about it: a line each; no remedy where the reason has it."""
+    """Print an error in three lines: what failed, why, and what to do; no remedy if the reason includes it."""
     note(f"Error: {what}")
     note(f"  Why: {why}")
     if remedy is not None:
@@ -49,7 +51,7 @@ def complain(what: str, why: str, remedy: str | None) -> None:
 
 
 def own_command() -> str:
-    """Return what a person types to run this program again: its name where the shell finds it by that, else its path."""
+    """Return the command that runs this program again: `tavola` if it is on PATH, else its path."""
     path = Path(sys.argv[0])
     if path.name == "__main__.py":
         return f"{shlex.quote(sys.executable)} -m tavola"
@@ -61,51 +63,78 @@ def own_command() -> str:
     )
 
 
+class _ProgressLine:
+    """One line on a terminal that shows how far each part of some work is; silent anywhere else."""
+
+    def __init__(self) -> None:
+        self.is_terminal = sys.stderr.isatty()
+        self._parts: dict[str, tuple[int, int | None]] = {}
+        self._drawn_at_s = 0.0
+
+    def update(self, what: str, done: int, total: int | None) -> None:
+        """Record a part's progress and redraw, at most ten times a second."""
+        from tavola.clock import monotonic
+
+        self._parts[what] = done, total
+        now_s = monotonic()
+        if self.is_terminal and (now_s - self._drawn_at_s > _REDRAW_S or done == total):
+            self._drawn_at_s = now_s
+            self._draw()
+
+    def close(self) -> None:
+        """Draw the last state and end the line."""
+        if self.is_terminal and self._parts:
+            self._draw()
+            print(file=sys.stderr, flush=True)
+
+    def _draw(self) -> None:
+        shown = "  ".join(_progress_text(what, *progress) for what, progress in self._parts.items())
+        width = shutil.get_terminal_size().columns - 1
+        print(f"\r{shown[:width]:<{width}}", end="", file=sys.stderr, flush=True)
+
+
+def _progress_text(what: str, done: int, total: int | None) -> str:
+    if not total:
+        return f"{what} {done:,}"
+    filled = min(done, total) * _BAR_CHARACTERS // total
+    return f"{what} [{'#' * filled}{'-' * (_BAR_CHARACTERS - filled)}] {done:,}/{total:,}"
+
+
 @contextmanager
 def bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show on standard error how many of how many are done; give the function that is told the number.
-
-    A total of 0 is one that nobody knows.
-    """
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
-        task = progress.add_task(what, total=total or None)
-        yield lambda done: progress.update(task, completed=min(done, total) if total else done)
+    """Show a progress bar on standard error; yield the function to call with the number done. A total of 0 is unknown."""
+    line = _ProgressLine()
+    try:
+        yield lambda done: line.update(what, min(done, total) if total else done, total or None)
+    finally:
+        line.close()
 
 
 @contextmanager
 def stages() -> Iterator[Callable[[str, int, int | None], None]]:
-    """Show on standard error how far the parts of longer work are; without a terminal, a line when one is done.
+    """Show the progress of several parts of some work; without a terminal, print a line when a part is complete.
 
-    Gives the function that is told what it is, how many are done, and of how many; None: nobody knows.
+    Yields the function to call with the part's name, the number done and the total, None if unknown.
     """
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
     from tavola.clock import monotonic
 
-    console = Console(stderr=True)
-    columns = (TextColumn("  {task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    begun: dict[str, tuple[Any, float]] = {}
-    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+    line = _ProgressLine()
+    began_at_s: dict[str, float] = {}
 
-        def show(what: str, done: int, total: int | None) -> None:
-            if what not in begun:
-                begun[what] = (progress.add_task(f"{what:<28}", total=total), monotonic())
-            task, began_s = begun[what]
-            progress.update(task, completed=done, total=total)
-            if done == total and not console.is_terminal:
-                note(f"  {what}: {done:,}, {monotonic() - began_s:.1f} s")
+    def show(what: str, done: int, total: int | None) -> None:
+        began_at_s.setdefault(what, monotonic())
+        line.update(what, done, total)
+        if done == total and not line.is_terminal:
+            note(f"  {what}: {done:,}, {monotonic() - began_at_s[what]:.1f} s")
 
+    try:
         yield show
+    finally:
+        line.close()
 
 
 def log_to_terminal() -> None:
-    """Let what the server logs be read on standard error."""
+    """Send Tavola's log messages to standard error."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     logger = logging.getLogger("tavola")

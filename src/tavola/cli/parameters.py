@@ -44,7 +44,7 @@ class Option:
     metavar: str | None = None
     envvar: str | list[str] | None = None
     show_envvar: bool = True
-    show_default: bool = True
+    show_default: bool | str = True  # a text is shown as the default
     hidden: bool = False
     min: int | float | None = None
     max: int | float | None = None
@@ -177,10 +177,14 @@ def _parameter(name: str, hint: Any, default: Any) -> click.Parameter:
         help=spec.help,
         envvar=spec.envvar,
         show_envvar=spec.show_envvar and spec.envvar is not None,
-        show_default=spec.show_default and not optional and bare is not bool,
+        show_default=_shown_default(spec, hidden=optional or bare is bool),
         hidden=spec.hidden,
         callback=_as_list if several else None,
     )
+
+
+def _shown_default(spec: Option, *, hidden: bool) -> bool | str:
+    return spec.show_default if isinstance(spec.show_default, str) else spec.show_default and not hidden
 
 
 def _converted(bare: Any, spec: Option | Argument) -> tuple[bool, click.ParamType[Any], bool]:
