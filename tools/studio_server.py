@@ -53,17 +53,17 @@ class ServedStudio:
 def demo_declared() -> tuple[Any, ...]:
     """Return the designs of all applications, one by one, as the demo has them."""
     from tavola.cli.applications import APPLICATIONS, designs_of
-    from tavola.cli.studios import declared_by
+    from tavola.cli.studio_options import load_declared_designs
 
-    return declared_by(designs_of(APPLICATIONS))
+    return load_declared_designs(designs_of(APPLICATIONS))
 
 
 @cache
 def demo_design() -> Design:
     """Return the designs of all applications in one."""
-    from tavola.cli.studios import merged
+    from tavola.cli.studio_options import merge_designs
 
-    design: Design = merged(demo_declared()) or Design()
+    design: Design = merge_designs(demo_declared()) or Design()
     return design
 
 

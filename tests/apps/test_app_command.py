@@ -15,7 +15,7 @@ import pytest
 
 from tavola import Engine, connect
 from tavola.apps.support_desk.model import Event
-from tavola.cli import running as cli_running
+from tavola.cli import server_loop
 from tavola.cli.applications import APPLICATIONS, SERVICE_DESK, Application
 from tavola.cli.exits import Exit
 from tavola.server import running
@@ -162,7 +162,7 @@ def test_aws_is_only_written_to_if_it_is_meant(
 @pytest.mark.parametrize("target", ["http://localhost:8000", "https://dynamodb.example.org", "memory:"])
 def test_other_endpoints_are_not_aws(target: str) -> None:
     """Only AWS asks for --live."""
-    from tavola.cli.keeping import is_live
+    from tavola.cli.app_storage import is_live
 
     assert not is_live(target)
 
@@ -181,7 +181,7 @@ def test_a_missing_web_stack_is_named(
         raise ModuleNotFoundError("No module named 'fastapi'", name="fastapi.routing")
 
     monkeypatch.setattr(applications, "import_module", missing)
-    with pytest.raises(click.exceptions.Exit) as ended, applications.told_of_app("Cannot."):
+    with pytest.raises(click.exceptions.Exit) as ended, applications.reporting_app_errors("Cannot."):
         applications.create(SERVICE_DESK, None)
 
     assert ended.value.exit_code == Exit.FAILED
@@ -243,7 +243,7 @@ def test_background_work_that_fails_is_told_seldom(
             await sleep(0)
 
         monkeypatch.setattr(asyncio, "sleep", slept)
-        async with cli_running.tended(cast("Engine", Broken())):
+        async with server_loop.running_background_work(cast("Engine", Broken())):
             while len(waits) < 30:
                 await sleep(0)
 
@@ -251,7 +251,7 @@ def test_background_work_that_fails_is_told_seldom(
 
     longest = waits[::2]
     assert longest == sorted(longest)
-    assert longest[-1] == cli_running.TEND_LATEST_S
+    assert longest[-1] == server_loop.TEND_LATEST_S
     assert "ValueError at" in caplog.text
     assert "what somebody stored" not in caplog.text
 

@@ -19,7 +19,7 @@ import pytest
 
 from tavola import Engine
 from tavola.apps.shell import Settings
-from tavola.cli import generating, samples
+from tavola.cli import sample_generation, samples
 from tavola.cli.applications import APPLICATIONS, SERVICE_DESK, Application
 from tavola.cli.exits import Exit
 from tavola.clock import pause
@@ -293,7 +293,7 @@ def test_what_stands_beside_something_strange_is_not_replaced(tmp_path: Path) ->
     samples.make(tmp_path / "demo.db", "eu-west-1", None)
     (tmp_path / "demo.db.apps" / "letters.txt").write_text("dear")
 
-    with pytest.raises(samples.NoDemo, match=r"letters\.txt"):
+    with pytest.raises(samples.NotADemoFile, match=r"letters\.txt"):
         samples.make(tmp_path / "demo.db", "eu-south-1", None)
     assert (tmp_path / "demo.db").exists()
 
@@ -364,7 +364,7 @@ def test_children_generate_what_this_process_would(tmp_path: Path, monkeypatch: 
     now = datetime(2026, 3, 2, 9, tzinfo=UTC)
     found: list[Any] = []
     for worth in (0, 1_000):
-        monkeypatch.setattr(generating, "WORTH_IT", worth)
+        monkeypatch.setattr(sample_generation, "WORTH_IT", worth)
         state = tmp_path / str(worth)
         with Engine.open() as engine:
             settings = Settings(target=engine, state=state)
@@ -375,8 +375,10 @@ def test_children_generate_what_this_process_would(tmp_path: Path, monkeypatch: 
             asyncio.run(samples._prepare(settings))
             secret.write_text((state / "secret").read_text())
             told: list[Any] = []
-            job = generating.Job(SERVICE_DESK, "Tickets", 40, 7, now, state)
-            generating.generate([job], engine, DEFAULT_SCOPE, lambda *each, told=told: told.append(each))
+            job = sample_generation.Job(SERVICE_DESK, "Tickets", 40, 7, now, state)
+            sample_generation.generate(
+                [job], engine, DEFAULT_SCOPE, lambda *each, told=told: told.append(each)
+            )
             items = engine.call("Scan", {"TableName": "poc-itsm-tickets"})["Items"]
             found.append(sorted(items, key=lambda item: str(item["ticket_id"])))
             assert told[-1] == ("Tickets", 40, 40)
@@ -387,12 +389,12 @@ def test_children_generate_what_this_process_would(tmp_path: Path, monkeypatch: 
 
 def test_a_child_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What goes wrong in another process is said in this one."""
-    monkeypatch.setattr(generating, "WORTH_IT", 0)
+    monkeypatch.setattr(sample_generation, "WORTH_IT", 0)
     nobody = Application("nobody", "Nobody", "")
-    job = generating.Job(nobody, "Tickets", 1, 7, datetime(2026, 3, 2, tzinfo=UTC), tmp_path)
+    job = sample_generation.Job(nobody, "Tickets", 1, 7, datetime(2026, 3, 2, tzinfo=UTC), tmp_path)
 
     with (
         Engine.open() as engine,
-        pytest.raises(generating.GeneratingFailed, match="Tickets were not made: KeyError"),
+        pytest.raises(sample_generation.GeneratingFailed, match="Tickets were not made: KeyError"),
     ):
-        generating.generate([job], engine, DEFAULT_SCOPE, lambda *_: None)
+        sample_generation.generate([job], engine, DEFAULT_SCOPE, lambda *_: None)

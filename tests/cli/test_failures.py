@@ -9,7 +9,7 @@ import pytest
 
 from tavola.backends.errors import AnswerUnreadable, EndpointUntrusted, ExtraMissing, RegionMissing
 from tavola.cli.exits import Exit
-from tavola.cli.failures import told
+from tavola.cli.failures import reporting_errors
 from tavola.cli.targets import TargetRefused
 from tavola.connections import ConnectionRefused
 from tavola.errors import TavolaError
@@ -42,7 +42,7 @@ def test_an_error_is_told_with_its_remedy(
     capsys: pytest.CaptureFixture[str], error: TavolaError, code: Exit, remedy: str | None
 ) -> None:
     """A line of what to do where the sentence leaves that open; nobody is sent to the help at large."""
-    with pytest.raises(click.exceptions.Exit) as ended, told("Cannot."):
+    with pytest.raises(click.exceptions.Exit) as ended, reporting_errors("Cannot."):
         raise error
 
     said = capsys.readouterr().err
@@ -60,7 +60,7 @@ def test_what_was_noted_on_an_error_is_told(capsys: pytest.CaptureFixture[str]) 
     error = TavolaError("it is not there")
     error.add_note("looked in eu-west-1")
 
-    with pytest.raises(click.exceptions.Exit), told("Cannot."):
+    with pytest.raises(click.exceptions.Exit), reporting_errors("Cannot."):
         raise error
 
     assert "Why: it is not there; looked in eu-west-1\n" in capsys.readouterr().err

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from tavola.cli.exits import Exit
+from tavola.cli.file_locations import format_from_name, locate_files
 from tavola.cli.main import app
-from tavola.cli.places import place_of, told_by
 from tavola.cli.targets import TargetRefused
 from tavola.engine import Engine
 from tavola.server import running
@@ -245,13 +245,13 @@ def test_a_path_is_a_bucket_and_a_prefix(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     base = tmp_path.resolve()
 
-    odd = place_of(str(folder), None, local=True)
-    plain = place_of(str(tmp_path / "out"), None, local=True)
+    odd = locate_files(str(folder), None, local=True)
+    plain = locate_files(str(tmp_path / "out"), None, local=True)
 
     assert (odd.root, odd.bucket, odd.prefix) == (base.parent, base.name, "my data/x")
     assert (plain.root, plain.bucket, plain.prefix) == (base, "out", "")
     with pytest.raises(TargetRefused):
-        place_of("/", None, local=True)
+        locate_files("/", None, local=True)
 
 
 @pytest.mark.parametrize(
@@ -267,4 +267,4 @@ def test_a_path_is_a_bucket_and_a_prefix(tmp_path: Path) -> None:
 )
 def test_a_name_tells_what_is_in_a_file(name: str, told: tuple[str | None, str]) -> None:
     """As far as it does."""
-    assert told_by(name) == told
+    assert format_from_name(name) == told

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from tavola import connect, connect_async
 from tavola.cli.main import app
-from tavola.cli.studios import directory_port, log_port
+from tavola.cli.studio_options import access_log_reader, directory_reader
 from tavola.engine import Engine
 from tavola.errors import TavolaError
 from tavola.protocol.faults import Fault
@@ -116,7 +116,7 @@ def studio(iam: Path) -> Iterator[Studio]:
             db=connect_async(engine),
             where=Where("memory", "memory", "us-east-1"),
             engine=engine,
-            directory=directory_port(iam),
+            directory=directory_reader(iam),
         )
 
 
@@ -265,7 +265,9 @@ def test_the_log_gives_the_records_of_the_command_line_newest_first(tmp_path: Pa
             with pytest.raises(Fault):
                 connection.call("GetItem", {"TableName": "Gone", "Key": KEY})
         written.close()
-        studio = Studio(db=connect_async(engine), where=Where("memory", "", "us-east-1"), log=log_port(path))
+        studio = Studio(
+            db=connect_async(engine), where=Where("memory", "", "us-east-1"), log=access_log_reader(path)
+        )
 
         def printed(*options: str) -> list[Any]:
             result = CliRunner().invoke(app, ["log", str(path), *options, "--json"])
@@ -311,7 +313,9 @@ def test_an_item_that_cannot_be_looked_for_says_why(tmp_path: Path, item: str, c
     if code == "log-key-malformed":
         secret_path(path).write_text("00" * 32)
     with Engine.open() as engine:
-        studio = Studio(db=connect_async(engine), where=Where("memory", "", "us-east-1"), log=log_port(path))
+        studio = Studio(
+            db=connect_async(engine), where=Where("memory", "", "us-east-1"), log=access_log_reader(path)
+        )
         with pytest.raises(TavolaError) as refused:
             run(log(studio, AskLog(item=item)))
 
@@ -326,7 +330,9 @@ def test_lines_of_another_program_are_passed_over(tmp_path: Path) -> None:
     good = {"eventTime": "2026-11-16T10:00:00Z", "eventName": "GetItem", "requestParameters": None}
     path.write_text("\n".join([*lines, json.dumps(good), '{"requestParameters": [1]}', ""]))
     with Engine.open() as engine:
-        studio = Studio(db=connect_async(engine), where=Where("memory", "", "us-east-1"), log=log_port(path))
+        studio = Studio(
+            db=connect_async(engine), where=Where("memory", "", "us-east-1"), log=access_log_reader(path)
+        )
         told = run(log(studio, AskLog(until_s=4e9)))
 
     assert [row.record for row in told.rows] == [good]

@@ -13,14 +13,20 @@ import botocore
 import pytest
 from click.testing import CliRunner, Result
 
-from tavola.cli import studios
+from tavola.cli.app_storage import is_live
 from tavola.cli.applications import APPLICATIONS, designs_of
 from tavola.cli.commands import studio as studio_command
 from tavola.cli.designs import DesignRefused
 from tavola.cli.exits import Exit
-from tavola.cli.keeping import is_live
 from tavola.cli.main import app
-from tavola.cli.studios import Asked, declared_by, kept_for, log_port, merged, names_at
+from tavola.cli.studio_options import (
+    StudioOptions,
+    access_log_reader,
+    allowed_host_names,
+    load_declared_designs,
+    merge_designs,
+    open_studio_target,
+)
 from tavola.engine import Engine
 from tavola.server import AccessLog, Safeguards, running
 from tavola.studio import ENDPOINTS, LogQuestion
@@ -171,7 +177,7 @@ def test_nothing_at_the_default_endpoint_says_what_to_do(
     command: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without a store and an endpoint, and with nobody at the usual one, it is said how there would be something."""
-    monkeypatch.setattr(studios, "DEFAULT_ENDPOINT", FAR)
+    monkeypatch.setattr("tavola.cli.studio_options.DEFAULT_ENDPOINT", FAR)
     result = run(*command)
 
     assert result.exit_code == Exit.UNREACHABLE
@@ -185,20 +191,20 @@ def test_nothing_at_the_default_endpoint_says_what_to_do(
 def test_designs_are_shown_together() -> None:
     """Several designs are one to the studio; all of the applications go together."""
     names = designs_of(APPLICATIONS)
-    design = merged(declared_by(names))
+    design = merge_designs(load_declared_designs(names))
 
     assert design is not None
     tables = [table.name for table in design.tables]
     assert len(tables) == len(set(tables))
     assert {"prod-tickets-unified", "poc-itsm-tickets", "gallery-shop"} <= set(tables)
     assert len(names) == 15
-    assert merged(()) is None
+    assert merge_designs(()) is None
 
 
 def test_a_table_in_two_designs_is_refused() -> None:
     """Two designs of one table would contradict each other, so both are named and nothing is shown."""
     with pytest.raises(DesignRefused, match=f"gallery-shop is in {SHOP} already"):
-        merged(declared_by((SHOP, f"{SHOP}:Shop")))
+        merge_designs(load_declared_designs((SHOP, f"{SHOP}:Shop")))
 
 
 class FakeAws:
@@ -233,7 +239,7 @@ def test_aws_is_read_only_unless_it_is_meant(
 ) -> None:
     """A real endpoint is changed only with --live, and its account and region are told either way."""
     monkeypatch.setattr("tavola.connections.connect", lambda *_, **__: FakeAws())
-    with kept_for(Asked(endpoint=endpoint, live=live)) as kept:
+    with open_studio_target(StudioOptions(endpoint=endpoint, live=live)) as kept:
         told = capsys.readouterr().err
 
     assert kept.read_only is not live
@@ -258,7 +264,7 @@ def test_this_machines_own_names_are_answered(monkeypatch: pytest.MonkeyPatch) -
     """The studio answers to what it is asked to listen on, to this machine's name and to what is allowed."""
     monkeypatch.setattr("socket.gethostname", lambda: "desk.example.net")
 
-    assert names_at("0.0.0.0", ("tables.example.com",)) == (
+    assert allowed_host_names("0.0.0.0", ("tables.example.com",)) == (
         "tables.example.com",
         "0.0.0.0",
         "desk.example.net",
@@ -269,7 +275,7 @@ def test_this_machines_own_names_are_answered(monkeypatch: pytest.MonkeyPatch) -
 def test_read_only_wins_over_live(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever asks for both gets the safer one."""
     monkeypatch.setattr("tavola.connections.connect", lambda *_, **__: FakeAws())
-    with kept_for(Asked(endpoint="aws:eu-central-1", live=True, read_only=True)) as kept:
+    with open_studio_target(StudioOptions(endpoint="aws:eu-central-1", live=True, read_only=True)) as kept:
         assert kept.read_only
 
 
@@ -278,7 +284,7 @@ def test_an_access_log_is_asked_from_its_end(endpoint: str, tmp_path: Path) -> N
     """The studio's reader gives the newest records first, as many as are wanted, by what is asked of them."""
     for _ in range(3):
         run("api", "GET", "/session", "--endpoint", endpoint)
-    read = log_port(tmp_path / "access.log")
+    read = access_log_reader(tmp_path / "access.log")
     found = list(read(LogQuestion(operation="ListTables", limit=2)))
 
     assert [record["eventName"] for record in found] == ["ListTables"] * 2
@@ -309,10 +315,10 @@ def test_a_slash_at_its_end_is_no_part_of_a_base_path(given: str, path: str) -> 
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the web stack the extra that brings it is named."""
 
-    def missing(_: Asked) -> Any:
+    def missing(_: StudioOptions) -> Any:
         raise ModuleNotFoundError("No module named 'starlette'", name="starlette.routing")
 
-    monkeypatch.setattr(studio_command, "kept_for", missing)
+    monkeypatch.setattr(studio_command, "open_studio_target", missing)
     result = run("studio", "--store", "memory:")
 
     assert result.exit_code == Exit.FAILED

@@ -16,7 +16,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from tavola import connect_async
-from tavola.cli.studios import declared_by, merged
+from tavola.cli.studio_options import load_declared_designs, merge_designs
 from tavola.engine import Engine
 from tavola.studio import ENDPOINTS, Endpoint, Studio, Watch, Where, create
 from tavola.studio.types import AttributeValue, Document, Item
@@ -107,7 +107,7 @@ class Oddities:
 @pytest.fixture(scope="module")
 def studio() -> Iterator[Studio]:
     """A studio on a table with an item, a stream and a past, and a design of another."""
-    declared = declared_by(("tavola.apps.gallery.customer_orders",))
+    declared = load_declared_designs(("tavola.apps.gallery.customer_orders",))
     with closing(Engine.open()) as engine:
         engine.call("CreateTable", TABLE)
         engine.call("PutItem", {"TableName": "Orders", "Item": {"pk": {"S": "a"}, "sk": {"S": "b"}}})
@@ -125,7 +125,7 @@ def studio() -> Iterator[Studio]:
             where=Where("memory", "memory:", "us-east-1", "000000000000"),
             engine=engine,
             watch=watch,
-            design=merged(declared),
+            design=merge_designs(declared),
             declared=declared,
         )
 

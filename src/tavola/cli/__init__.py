@@ -1,8 +1,8 @@
 """Cli: the command line.
 
-Holds the commands, their settings, their exit codes and the one place that prints. Reads the environment
-and wires engine and server together; nothing below it does either. Knows every room and is known by none.
-Each command loads its rooms when it runs, so that `tavola --version` opens no SQLite.
+Contains the commands, their settings and exit codes, and the only module that prints. It reads environment variables and
+connects engine, server, applications and studio; no package below does either, and none imports this one. A command imports
+what it needs when it runs, so `tavola --version` does not load SQLite.
 """
 
 from tavola.cli.exits import Exit

@@ -1,4 +1,4 @@
-"""Applications: which there are, and how one is made of settings; their web stack is an extra."""
+"""Applications: their list, and how to create one from settings. Their web stack is the `apps` extra."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from tavola.cli.exits import Exit
-from tavola.cli.failures import told
+from tavola.cli.failures import reporting_errors
 from tavola.cli.output import complain
 from tavola.errors import ErrorKind, TavolaError
 
@@ -72,19 +72,19 @@ class AppsMissing(TavolaError):
 
 
 def module_of(application: Application, name: str) -> Any:
-    """Return a module of an application; say which extra is missing if that is why it cannot be loaded."""
-    with _extra_named():
+    """Import a module of an application; raise `AppsMissing` if the extra is not installed."""
+    with _naming_missing_extra():
         return import_module(f"{application.package}.{name}")
 
 
 def shell() -> Any:
-    """Return what the applications share."""
-    with _extra_named():
+    """Import the package that the applications share."""
+    with _naming_missing_extra():
         return import_module("tavola.apps.shell")
 
 
 def create(application: Application, settings: Any) -> Any:
-    """Return an application as FastAPI has it; it opens nothing before it is started."""
+    """Return an application as an ASGI app; it opens nothing until it is started."""
     return module_of(application, "web").create(settings)
 
 
@@ -101,7 +101,7 @@ def designs_of(applications: Iterable[Application]) -> tuple[str, ...]:
 
 
 @contextmanager
-def _extra_named() -> Iterator[None]:
+def _naming_missing_extra() -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
@@ -112,9 +112,9 @@ def _extra_named() -> Iterator[None]:
 
 
 @contextmanager
-def told_of_app(what: str, port_option: str = "--port") -> Iterator[None]:
-    """Turn errors into three lines and an exit code, those of the applications' own too."""
-    with told(what, place="--store"):
+def reporting_app_errors(what: str, port_option: str = "--port") -> Iterator[None]:
+    """Report errors raised in the block, including those of the applications, and exit."""
+    with reporting_errors(what, location_option="--store"):
         try:
             yield
         except TavolaError as error:
@@ -126,7 +126,7 @@ def told_of_app(what: str, port_option: str = "--port") -> Iterator[None]:
 
 
 def _remedy_of(error: TavolaError, port_option: str) -> tuple[str | None, Exit | None]:
-    """Return what to do and the exit code; no code for an error that is not the applications' own."""
+    """Return the remedy and exit code of an application's error; (None, None) for any other error."""
     if isinstance(error, AppsMissing):
         return None, Exit.FAILED
     from tavola.engine import StoreInUse
@@ -143,10 +143,8 @@ def _remedy_of(error: TavolaError, port_option: str) -> tuple[str | None, Exit |
 
 
 def remedy_of_address(error: TavolaError, port_option: str) -> tuple[str, Exit] | None:
-    """Return what to do about an address that cannot be listened on, and the exit code; None for another error."""
-    web = sys.modules.get(
-        "tavola.web"
-    )  # not loaded: it cannot be an error of that room, which needs an extra
+    """Return the remedy and exit code if the error is an address that cannot be bound; None otherwise."""
+    web = sys.modules.get("tavola.web")  # if it is not loaded, the error cannot come from it
     if web is None or not isinstance(error, web.AddressTaken):
         return None
     if getattr(error.__cause__, "errno", None) == errno.EADDRINUSE:

@@ -1,4 +1,4 @@
-"""Designs: the tables that a command line names by the module that declares them."""
+"""Designs: load the design that a command line names by a module, a Python file or a file of another tool."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tavola.cli.parameters import Argument, Option
 from tavola.cli.targets import Target
 from tavola.errors import ErrorKind, TavolaError
 
-Design: TypeAlias = Annotated[
+DesignOption: TypeAlias = Annotated[
     str,
     Option(
         "--design",
@@ -29,7 +29,7 @@ TableName: TypeAlias = Annotated[
 ]
 
 
-Subject: TypeAlias = Annotated[
+DesignArgument: TypeAlias = Annotated[
     str,
     Argument(
         metavar="MODULE[:TABLE]|FILE",
@@ -42,7 +42,7 @@ _FILES = (".json", ".yaml", ".yml", ".template", ".tf", ".hcl")
 
 
 class DesignRefused(TavolaError):
-    """A text that names no design, or a module that cannot be imported; `remedy` says what to do about it."""
+    """A name that is not a design, or a module that cannot be imported."""
 
     kind = ErrorKind.USAGE
 
@@ -55,17 +55,17 @@ class DesignRefused(TavolaError):
 
 
 def load_tables(text: str) -> tuple[Any, ...]:
-    """Return the tables that a text names, as `module:Table`; of a module alone all that it declares or imports."""
+    """Return the table that `module:Table` names, or all tables that a module declares or imports."""
     from tavola.model import Table
 
-    module_name, name = split(text)
+    module_name, name = split_design_name(text)
     module = _module(text, module_name)
     if name:
         found: Any = module
         for part in name.split("."):
             found = getattr(found, part, None)
         if not (isinstance(found, type) and issubclass(found, Table)):
-            raise DesignRefused(text, f"{module_name} has no Table {name}; it has {_told(module)}")
+            raise DesignRefused(text, f"{module_name} has no Table {name}; it has {_table_names(module)}")
         return (found,)
     tables = _tables(module)
     if not tables:
@@ -73,10 +73,10 @@ def load_tables(text: str) -> tuple[Any, ...]:
     return tables
 
 
-def split(text: str) -> tuple[str, str]:
-    """Return the module that a text names and the table of it, if any; a module's file is as good as its name.
+def split_design_name(text: str) -> tuple[str, str]:
+    """Return the module and the table, if any, that a text names; a Python file counts as its module.
 
-    The folder that the module is imported from is then looked in first: the one above its packages.
+    For a file, the folder above its packages is put first on `sys.path`.
     """
     module, _, name = text.partition(":")
     path = _python(text)
@@ -104,7 +104,7 @@ def split(text: str) -> tuple[str, str]:
 
 
 def is_file(text: str) -> bool:
-    """Tell whether a text names a file or a folder, and not a module or the file of one."""
+    """Return whether a text names a file or folder of another tool, and not a Python module."""
     if _python(text) is not None:
         return False
     path = Path(text)
@@ -114,9 +114,10 @@ def is_file(text: str) -> bool:
 
 
 def load_design(text: str, *, unkeyed: bool = False) -> Any:
-    """Return the design that a command is about: of a module, of a document, or of a file in another tool's form.
+    """Return the design in a module, in a design document, or in a file of another tool.
 
-    What such a file could not say, or we could not take over, is told on the way. `unkeyed`: entities alone are one too.
+    What the file does not say, or Tavola cannot import, is printed as a note. With `unkeyed`, a module that declares only
+    entities is accepted too.
     """
     from tavola.model.document import design_of
 
@@ -127,8 +128,8 @@ def load_design(text: str, *, unkeyed: bool = False) -> Any:
         for remark in imported.report:
             note(str(remark))
         return imported.design
-    module, name = split(text)
-    if not name and _keyless(_module(text, module), unkeyed):
+    module, name = split_design_name(text)
+    if not name and _declares_only_needs(_module(text, module), unkeyed):
         return design_of(sys.modules[module])
     tables = load_tables(text)
     return design_of(*tables) if name else design_of(sys.modules[module])
@@ -145,8 +146,10 @@ def load_table(text: str) -> Any:
     return tables[0]
 
 
-def modelled(target: Target, tables: tuple[Any, ...], name: str | None, region: str | None = None) -> Any:
-    """Return a connection to a target that knows what a table is called there."""
+def connect_to_tables(
+    target: Target, tables: tuple[Any, ...], name: str | None, region: str | None = None
+) -> Any:
+    """Return a connection to a target on which the design's table may have another name."""
     from tavola.client.context import Context
     from tavola.handles import Connection
 
@@ -158,14 +161,14 @@ def modelled(target: Target, tables: tuple[Any, ...], name: str | None, region: 
     )
 
 
-def shown(path: Path) -> str:
-    """Return a path as seen from here, if it is below; else whole."""
+def shorten_path(path: Path) -> str:
+    """Return a path relative to the current folder, if it is below it."""
     here = os.path.relpath(path)
     return str(path) if here.startswith("..") else here
 
 
 def _python(text: str) -> Path | None:
-    """Return the Python file that a text names, there or not: `shop.py`, `./shop`, a package's folder; None: no such."""
+    """Return the Python file that a text names, existing or not (`shop.py`, `./shop`, a package's folder); None otherwise."""
     path = Path(text.partition(":")[0])
     if path.suffix == ".py":
         return path
@@ -192,28 +195,28 @@ def _module(text: str, name: str) -> Any:
             raise DesignRefused(
                 text, f"there is no module {name}; run the command in its folder, or install it"
             ) from error
-        raise _unimportable(
+        raise _import_error(
             text, name, error, str(error), "Install what it imports, or mend the line."
         ) from error
     except Exception as error:
-        told = error.msg if isinstance(error, SyntaxError) else str(error)
-        why = f"{type(error).__name__}: {told}"
-        raise _unimportable(text, name, error, why, "Mend the module at that line.") from error
+        message = error.msg if isinstance(error, SyntaxError) else str(error)
+        why = f"{type(error).__name__}: {message}"
+        raise _import_error(text, name, error, why, "Mend the module at that line.") from error
     path, file = _python(text), getattr(module, "__file__", None)
     if path is not None and (file is None or Path(file).resolve() != path.resolve()):
         raise DesignRefused(
             text,
-            f"another module is called {name} too, {'built into Python' if file is None else shown(Path(file))}",
+            f"another module is called {name} too, {'built into Python' if file is None else shorten_path(Path(file))}",
             "Call the file by another name.",
         )
     return module
 
 
-def _unimportable(text: str, name: str, error: Exception, why: str, remedy: str) -> DesignRefused:
-    """Return the refusal of a module that breaks while it is imported, with the last line of it, or of its own, that ran."""
+def _import_error(text: str, name: str, error: Exception, why: str, remedy: str) -> DesignRefused:
+    """Return the error for a module that fails while it is imported, with the last line that ran."""
     at = ""
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
-        at = f"{shown(Path(error.filename))}, line {error.lineno}: "
+        at = f"{shorten_path(Path(error.filename))}, line {error.lineno}: "
     else:
         ours = str(Path(__file__).parents[1]) + os.sep
         frames = [
@@ -226,7 +229,7 @@ def _unimportable(text: str, name: str, error: Exception, why: str, remedy: str)
         own = [frame for frame in frames if spec is not None and frame.filename == spec.origin]
         if frames:
             last = (own or frames)[-1]
-            at = f"{shown(Path(last.filename))}, line {last.lineno}: "
+            at = f"{shorten_path(Path(last.filename))}, line {last.lineno}: "
     return DesignRefused(text, f"{name} cannot be imported: {at}{why}", remedy)
 
 
@@ -240,8 +243,8 @@ def _tables(module: Any) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _keyless(module: Any, unkeyed: bool) -> bool:
-    """Return whether a module declares what is asked, and no table yet; `unkeyed`: or entities alone."""
+def _declares_only_needs(module: Any, unkeyed: bool) -> bool:
+    """Return whether a module declares needs but no table; with `unkeyed`, or only entities."""
     from tavola.model.document import design_of
 
     if _tables(module):
@@ -250,5 +253,5 @@ def _keyless(module: Any, unkeyed: bool) -> bool:
     return bool(design.needs or (unkeyed and design.views))
 
 
-def _told(module: Any) -> str:
+def _table_names(module: Any) -> str:
     return ", ".join(table.__name__ for table in _tables(module)) or "none"

@@ -20,7 +20,9 @@ _EXIT_CODES = {
 
 
 @contextmanager
-def told(what: str, *, place: str = "--endpoint", failed: Exit = Exit.FAILED) -> Iterator[None]:
+def reporting_errors(
+    what: str, *, location_option: str = "--endpoint", failed: Exit = Exit.FAILED
+) -> Iterator[None]:
     """Report an exception of Tavola raised in the block, and exit; `what` is the first line of the report.
 
     `place` is the option that names the tables' location in this command. `failed` replaces `Exit.FAILED` in commands
@@ -32,6 +34,6 @@ def told(what: str, *, place: str = "--endpoint", failed: Exit = Exit.FAILED) ->
         reason = "; ".join((str(error), *getattr(error, "__notes__", ())))
         remedy = error.remedy
         if remedy is not None:
-            remedy = None if remedy in reason else remedy.replace("--endpoint", place)
+            remedy = None if remedy in reason else remedy.replace("--endpoint", location_option)
         complain(what, reason, remedy)
         raise click.exceptions.Exit(_EXIT_CODES.get(error.kind, failed)) from error

@@ -1,4 +1,4 @@
-"""Files: a command's result in a file that the person named, whole or not at all."""
+"""Files: write a command's result to a file, atomically."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class FileRefused(TavolaError):
 
 
 def deliver(where: Path | str, content: str | bytes, option: str) -> None:
-    """Write a result to the file that an option names; `-` prints it. What stood there stays until all is written."""
+    """Write a result to the file that an option names; `-` prints it. The old file stays until the new one is complete."""
     from tavola.folders import write_whole
 
     if isinstance(content, str) and not content.endswith("\n"):

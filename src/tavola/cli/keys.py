@@ -53,8 +53,8 @@ def _output_of(command: str) -> str:
             shlex.split(command), capture_output=True, text=True, timeout=_COMMAND_S_MAX, check=True
         )
     except subprocess.CalledProcessError as error:
-        told = (error.stderr or "").strip()
-        raise KeyUnusable(f"The key command failed with code {error.returncode}: {told}") from error
+        stderr = (error.stderr or "").strip()
+        raise KeyUnusable(f"The key command failed with code {error.returncode}: {stderr}") from error
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         raise KeyUnusable(f"The key command {command!r} cannot be run: {error}") from error
     return done.stdout

@@ -87,11 +87,11 @@ def say_version(as_json: bool) -> None:
 def run() -> NoReturn:
     """Run the command line of this process, and exit with its code; no error shows a traceback.
 
-    `TAVOLA_DEBUG=1` shows it nevertheless, for whoever looks for the mistake.
+    `TAVOLA_DEBUG=1` shows the traceback.
     """
     try:
         app()
-    except Exception as error:  # noqa: BLE001 - whatever it is, a person is told in a sentence
+    except Exception as error:  # noqa: BLE001 - any bug is reported in a sentence
         if os.environ.get("TAVOLA_DEBUG"):
             note(traceback.format_exc())
         complain(

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tavola.cli.app_storage import state_folder_beside
 from tavola.cli.applications import (
     APPLICATIONS,
     SERVICE_DESK,
@@ -26,9 +27,8 @@ from tavola.cli.applications import (
     module_of,
     shell,
 )
-from tavola.cli.generating import Job, generate, review_store, support_store
-from tavola.cli.keeping import beside
 from tavola.cli.output import stages
+from tavola.cli.sample_generation import Job, generate, review_store, support_store
 from tavola.clock import SYSTEM_CLOCK
 from tavola.errors import TavolaError
 from tavola.folders import sync_folder
@@ -48,7 +48,7 @@ _LOGS = ("-wal", "-shm", "-journal")
 _OURS = frozenset({"secret", "checkpoints", "blobs", MARK})
 
 
-class NoDemo(TavolaError):
+class NotADemoFile(TavolaError):
     """A file that no demo made, and that is therefore not replaced."""
 
 
@@ -75,7 +75,7 @@ class Mark:
 def mark_of(file: Path) -> Mark | None:
     """Return what a demo noted of its file; None: no demo made it."""
     try:
-        found = json.loads((beside(file) / MARK).read_text("utf-8"))
+        found = json.loads((state_folder_beside(file) / MARK).read_text("utf-8"))
         return Mark(**{name: found[name] for name in Mark.__slots__}) if found["schema"] == SCHEMA else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -93,24 +93,26 @@ def make(file: Path, region: str, amounts: Amounts | None) -> None:
     _clear(old)
     _clear(new)
     now = datetime.fromtimestamp(SYSTEM_CLOCK.now(), UTC)
-    told = amounts or Amounts(0, 0, 0)
-    mark = Mark(region, told.tickets, told.reviews, told.seed, now.isoformat())
+    amounts_made = amounts or Amounts(0, 0, 0)
+    mark = Mark(region, amounts_made.tickets, amounts_made.reviews, amounts_made.seed, now.isoformat())
     try:
         with closing(Engine.open(new, sync="off")) as engine:
-            beside(new).mkdir()
-            settings = shell().Settings(target=engine, region=region, state=beside(new))
+            state_folder_beside(new).mkdir()
+            settings = shell().Settings(target=engine, region=region, state=state_folder_beside(new))
             asyncio.run(_prepare(settings))
             if amounts is not None:
                 _fill(settings, amounts, now)
-        (beside(new) / MARK).write_text(json.dumps({"schema": SCHEMA, **asdict(mark)}) + "\n", "utf-8")
+        (state_folder_beside(new) / MARK).write_text(
+            json.dumps({"schema": SCHEMA, **asdict(mark)}) + "\n", "utf-8"
+        )
         _sync(new)
     except BaseException:  # also who does not want to wait: nothing is left
         _discard(new)
         raise
     if file.exists():
         file.rename(old)
-        beside(file).rename(beside(old))
-    beside(new).rename(beside(file))
+        state_folder_beside(file).rename(state_folder_beside(old))
+    state_folder_beside(new).rename(state_folder_beside(file))
     new.rename(file)  # from here on it is there
     sync_folder(file.parent)
     _discard(old)
@@ -156,20 +158,20 @@ async def _begin_following(settings: Any) -> None:
 
 
 def _stop_streams(engine: Engine, scope: Any) -> dict[str, Any]:
-    """Let no stream tell of what is generated: nobody reads it there, and it would be kept and read for a day."""
+    """Turn streams off while data is generated: no consumer needs these records, and they would be kept for a day."""
     streaming = {}
     for name in engine.call("ListTables", {}, scope)["TableNames"]:
-        told = engine.call("DescribeTable", {"TableName": name}, scope)["Table"].get("StreamSpecification")
-        if told is not None and told["StreamEnabled"]:
-            streaming[name] = told
+        stream = engine.call("DescribeTable", {"TableName": name}, scope)["Table"].get("StreamSpecification")
+        if stream is not None and stream["StreamEnabled"]:
+            streaming[name] = stream
             disabled = {"TableName": name, "StreamSpecification": {"StreamEnabled": False}}
             engine.call("UpdateTable", disabled, scope)
     return streaming
 
 
 def _start_streams(engine: Engine, scope: Any, streaming: dict[str, Any]) -> None:
-    for name, told in streaming.items():
-        engine.call("UpdateTable", {"TableName": name, "StreamSpecification": told}, scope)
+    for name, stream in streaming.items():
+        engine.call("UpdateTable", {"TableName": name, "StreamSpecification": stream}, scope)
 
 
 def _check_replaceable(file: Path) -> None:
@@ -179,27 +181,29 @@ def _check_replaceable(file: Path) -> None:
     """
     from tavola.engine import Engine
 
-    folder = beside(file)
+    folder = state_folder_beside(file)
     ours = mark_of(file) is not None
     if file.exists():
         if not ours:
-            raise NoDemo(f"{file} is there and no demo made it, so it is not replaced; name another file")
+            raise NotADemoFile(
+                f"{file} is there and no demo made it, so it is not replaced; name another file"
+            )
         _check_ours(folder)
-        Engine.open(file).close()  # nobody has it open
-    elif ours and any(each.exists() and not beside(each).exists() for each in _halves(file)):
+        Engine.open(file).close()  # it is not open elsewhere
+    elif ours and any(each.exists() and not state_folder_beside(each).exists() for each in _halves(file)):
         _remove_beside(folder)
     elif folder.exists():
-        raise NoDemo(
+        raise NotADemoFile(
             f"{file} is not there and {folder} is, with the secret and the blobs of what was in it; put the file back, or move "
             "the folder away"
         )
 
 
 def _halves(file: Path) -> tuple[Path, Path]:
-    return _named(file, _MAKING), _named(file, _GOING)
+    return _with_suffix(file, _MAKING), _with_suffix(file, _GOING)
 
 
-def _named(file: Path, end: str) -> Path:
+def _with_suffix(file: Path, end: str) -> Path:
     return file.with_name(file.name + end)
 
 
@@ -220,7 +224,7 @@ def _clear(new: Path) -> None:
 def _discard(new: Path) -> None:
     for path in _files(new):
         path.unlink(missing_ok=True)
-    _remove_beside(beside(new))
+    _remove_beside(state_folder_beside(new))
 
 
 def _remove_beside(folder: Path) -> None:
@@ -236,17 +240,19 @@ def _check_ours(folder: Path) -> None:
         name for name in found - _OURS if not name.startswith("secret.")
     )  # one that was being made
     if strange:
-        raise NoDemo(f"{folder} holds {strange[0]}, which no demo made, so it is not replaced; move it away")
+        raise NotADemoFile(
+            f"{folder} holds {strange[0]}, which no demo made, so it is not replaced; move it away"
+        )
 
 
 def _files(file: Path) -> Iterator[Path]:
     yield file
     for end in _LOGS:
-        yield _named(file, end)
+        yield _with_suffix(file, end)
 
 
 def _sync(new: Path) -> None:
-    for path in (new, beside(new) / MARK):
+    for path in (new, state_folder_beside(new) / MARK):
         with open(path, "rb") as file:
             os.fsync(file.fileno())
-    sync_folder(beside(new))
+    sync_folder(state_folder_beside(new))

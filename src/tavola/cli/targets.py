@@ -1,4 +1,4 @@
-"""Targets: which DynamoDB a command asks: a store's file that nobody has open, or an endpoint."""
+"""Targets: the DynamoDB that a command works on: a store's file that no other process has open, or an endpoint."""
 
 from __future__ import annotations
 
@@ -51,24 +51,24 @@ _UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
 class TargetRefused(TavolaError):
-    """A command line that names no target, or an item in no way that can be understood."""
+    """A command line whose target, key or time cannot be understood."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a command asks, and how it waits for what takes longer than an answer."""
+    """An open connection, and how to wait for background work."""
 
     connection: Connection
     engine: Engine | None  # the engine of a store that this process has open
 
     def call(self, operation: str, **request: Any) -> dict[str, Any]:
-        """Return the answer to an operation, leaving members out that nobody gave."""
+        """Return the response to an operation; parameters that are None are left out."""
         given = {name: value for name, value in request.items() if value is not None}
         answer: dict[str, Any] = self.connection.call(operation, given)
         return answer
 
     def follow(self, what: str, total: int, done: Callable[[], int | None]) -> None:
-        """Show how far something has come until `done` says None; do the work, if this process has the store."""
+        """Show progress until `done` returns None; run the background work here if this process has the store open."""
         waiting = Event()
         with bar(what, total) as show:
             while True:
@@ -160,11 +160,11 @@ def _note_where_searched(error: TavolaError, target: Target, region: str | None,
 
     if isinstance(error, ResourceNotFoundFault | TableNotFoundFault):
         whose = "" if account is None else f" of account {account}"
-        error.add_note(f"looked in {region}{whose}, where {_tables_of(target)}")
+        error.add_note(f"looked in {region}{whose}, where {_describe_tables(target)}")
 
 
-def _tables_of(target: Target) -> str:
-    """Return in words which tables there are."""
+def _describe_tables(target: Target) -> str:
+    """Describe the tables of a target for an error message."""
     try:
         names = target.call("ListTables", Limit=_TABLES_NAMED + 1)["TableNames"]
     except TavolaError:
@@ -175,7 +175,7 @@ def _tables_of(target: Target) -> str:
     return f"the tables are {', '.join(names[:_TABLES_NAMED])}{more}"
 
 
-def moment(text: str) -> int:
+def parse_moment(text: str) -> int:
     """Return the microseconds of a moment on the command line: a time, or how long ago it was, as in `10m`."""
     from tavola.clock import SYSTEM_CLOCK
     from tavola.protocol.faults import ValidationFault
@@ -193,10 +193,10 @@ def moment(text: str) -> int:
         ) from fault
 
 
-def key_of(target: Target, table: str, given: list[str]) -> dict[str, Any]:
+def parse_item_key(target: Target, table: str, given: list[str]) -> dict[str, Any]:
     """Return the key that the options name, with the types that the table gives to its attributes."""
     if len(given) == 1 and given[0].lstrip().startswith("{"):
-        return json_of("--key", given[0])
+        return parse_json_object("--key", given[0])
     from tavola.protocol.faults import AccessDeniedFault
 
     try:
@@ -218,7 +218,7 @@ def key_of(target: Target, table: str, given: list[str]) -> dict[str, Any]:
     return key
 
 
-def json_of(option: str, text: str) -> dict[str, Any]:
+def parse_json_object(option: str, text: str) -> dict[str, Any]:
     """Return the JSON object that an option holds."""
     try:
         found = json.loads(text)

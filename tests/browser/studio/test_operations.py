@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tavola.cli.studios import directory_port
+from tavola.cli.studio_options import directory_reader
 from tavola.engine import Engine
 from tavola.protocol.faults import Fault
 from tavola.studio.monitoring.counters import CELLS_MAX
@@ -363,7 +363,7 @@ def test_calls_that_are_not_told_apart_are_told_of(
 def directory(tmp_path: Path) -> Any:
     path = tmp_path / "iam.json"
     path.write_text(json.dumps(DIRECTORY))
-    return directory_port(path)
+    return directory_reader(path)
 
 
 def test_access_is_explained_with_the_statement_that_decides(

@@ -13,7 +13,13 @@ from tavola.cli.commands.studio import IamFile, Live, LogFile, ReadOnly, StudioE
 from tavola.cli.exits import Exit
 from tavola.cli.output import complain, note, say, say_bytes, say_json
 from tavola.cli.parameters import Argument, Option
-from tavola.cli.studios import Asked, Kept, kept_for, made, told_of_studio
+from tavola.cli.studio_options import (
+    StudioOptions,
+    StudioTarget,
+    open_studio,
+    open_studio_target,
+    reporting_studio_errors,
+)
 from tavola.cli.targets import Account, Region, StoreKey
 from tavola.errors import TavolaError
 
@@ -56,7 +62,7 @@ def api(
 ) -> None:
     """Ask a question of the studio's API and print its answer; without one, list what can be asked."""
     what = "Cannot list the questions." if method is None else f"Cannot answer {method} {path}."
-    with told_of_studio(what):
+    with reporting_studio_errors(what):
         from tavola.studio import BY_NAME, ENDPOINTS
 
         if method is None:
@@ -68,23 +74,23 @@ def api(
             raise click.exceptions.Exit(Exit.USAGE)
         given = sys.stdin.buffer.read() if body == "-" else (body or "{}").encode()
         keys = (None, None, store_key)
-        asked = Asked(
+        options = StudioOptions(
             tuple(designs or ()), store, endpoint, region, account, keys, read_only, live, access_log, iam
         )
         import asyncio  # which other commands need not load
 
-        with kept_for(asked) as kept:
+        with open_studio_target(options) as kept:
             try:
-                asyncio.run(_answered(kept, found, given))
+                asyncio.run(_answer(kept, found, given))
             except TavolaError as error:
                 _complain(what, error)
 
 
-async def _answered(kept: Kept, endpoint: Any, given: bytes) -> None:
+async def _answer(kept: StudioTarget, endpoint: Any, given: bytes) -> None:
     from tavola.studio import encode_answer
 
     question = endpoint.parse_body(given)
-    async with made(kept) as studio:
+    async with open_studio(kept) as studio:
         answer = await endpoint.answer(studio, question)
         if not endpoint.raw:
             say(encode_answer(answer).decode())
@@ -110,7 +116,7 @@ def _list(endpoints: tuple[Any, ...], *, as_json: bool) -> None:
         (each, _members(each), (inspect.getdoc(each.handler) or "").partition("\n")[0]) for each in endpoints
     ]
     if as_json:
-        told = [
+        listed = [
             {
                 "method": each.method,
                 "path": each.path,
@@ -121,7 +127,7 @@ def _list(endpoints: tuple[Any, ...], *, as_json: bool) -> None:
             }
             for each, members, sentence in rows
         ]
-        say_json("tavola.api/1", {"endpoints": told})
+        say_json("tavola.api/1", {"endpoints": listed})
         return
     for each, members, sentence in rows:
         taken = ", ".join(f"{name}{'*' if needed else ''}" for name, needed, _ in members)

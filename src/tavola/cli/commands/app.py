@@ -10,20 +10,9 @@ from typing import Annotated, Any, TypeAlias
 import click
 
 from tavola import __version__
-from tavola.cli.applications import (
-    GALLERY,
-    SERVICE_DESK,
-    SUPPORT_DESK,
-    TERRAFORM_REVIEW,
-    Application,
-    create,
-    module_of,
-    shell,
-    told_of_app,
-)
-from tavola.cli.choices import (
+from tavola.cli.app_options import (
     AllowHost,
-    AppStore,
+    AppStoreOption,
     CallerHeader,
     Environment,
     Host,
@@ -32,8 +21,19 @@ from tavola.cli.choices import (
     Port,
     StorageOptions,
 )
+from tavola.cli.app_storage import AppStorage
+from tavola.cli.applications import (
+    GALLERY,
+    SERVICE_DESK,
+    SUPPORT_DESK,
+    TERRAFORM_REVIEW,
+    Application,
+    create,
+    module_of,
+    reporting_app_errors,
+    shell,
+)
 from tavola.cli.commands.review import analyse, ingest, sweep
-from tavola.cli.keeping import Keeping
 from tavola.cli.output import log_to_terminal, note, say, say_json
 from tavola.cli.parameters import BUNDLE, Group, Option, command
 from tavola.cli.settings import APPS_PORT
@@ -51,7 +51,7 @@ def _command(application: Application) -> Callable[..., None]:
     """Return the command that serves an application."""
 
     def serve(
-        store: AppStore = "memory:",
+        store: AppStoreOption = "memory:",
         host: Host = "127.0.0.1",
         port: Port = int(APPS_PORT.default),
         allow_host: AllowHost = "",
@@ -69,7 +69,7 @@ def _sentence_of(application: Application) -> str:
 
 
 def desk_served(
-    store: AppStore = "memory:",
+    store: AppStoreOption = "memory:",
     host: Host = "127.0.0.1",
     port: Port = int(APPS_PORT.default),
     keep_tickets: KeepTickets = 0,
@@ -93,7 +93,7 @@ desk_served.__doc__ = _sentence_of(SUPPORT_DESK)
 
 def review_served(
     context: click.Context,
-    store: AppStore = "memory:",
+    store: AppStoreOption = "memory:",
     host: Host = "127.0.0.1",
     port: Port = int(APPS_PORT.default),
     environment: Environment = "dev",
@@ -127,32 +127,32 @@ def _run(
     as_json: bool,
     make: Callable[[Any], Any] | None = None,
 ) -> None:
-    """Serve an application until somebody stops it; `make` is for one that takes more than settings."""
-    from tavola.cli.running import run_until_asked  # with asyncio, which other commands need not load
+    """Serve an application until a signal stops it; `make` creates one that needs more than settings."""
+    from tavola.cli.server_loop import run_until_signal  # with asyncio, which other commands need not load
 
     log_to_terminal()
     with (
-        told_of_app(f"Cannot serve the {application.title.lower()} on port {port}."),
+        reporting_app_errors(f"Cannot serve the {application.title.lower()} on port {port}."),
         storage.open(store) as keeping,
     ):
         settings = storage.settings(store, keeping, hosts)
         face = create(application, settings) if make is None else make(settings)
-        run_until_asked(
-            lambda stopping: _served(face, host, port, keeping, stopping),
+        run_until_signal(
+            lambda stopping: _serve(face, host, port, keeping, stopping),
             lambda address: _greet(application, address, keeping, as_json=as_json),
         )
 
 
 @asynccontextmanager
-async def _served(face: Any, host: str, port: int, keeping: Keeping, stopping: Any) -> AsyncIterator[Any]:
-    from tavola.cli.running import tended
+async def _serve(face: Any, host: str, port: int, keeping: AppStorage, stopping: Any) -> AsyncIterator[Any]:
+    from tavola.cli.server_loop import running_background_work
 
-    async with tended(keeping.engine), shell().serving(face, host, port) as served:
+    async with running_background_work(keeping.engine), shell().serving(face, host, port) as served:
         stopping.on_hurry(served.hurry)
         yield served.address
 
 
-def _greet(application: Application, address: Any, keeping: Keeping, *, as_json: bool) -> None:
+def _greet(application: Application, address: Any, keeping: AppStorage, *, as_json: bool) -> None:
     from tavola.server import is_loopback
 
     if as_json:
@@ -170,7 +170,7 @@ def _greet(application: Application, address: Any, keeping: Keeping, *, as_json:
         )
     else:
         say(f"Tavola {__version__} serves the {application.title.lower()} at {address.url}/ui/")
-        say(f"  records:  {keeping.told}")
+        say(f"  records:  {keeping.description}")
         if keeping.state is not None:
             say(f"  beside:   {keeping.state.absolute()} (secret, checkpoints, blobs)")
         say(f"  the API:  {address.url}/openapi.json, told on {address.url}/ui/api")
@@ -179,7 +179,7 @@ def _greet(application: Application, address: Any, keeping: Keeping, *, as_json:
 
 
 def warn_of_others(host: str, alone: bool) -> None:
-    """Say it where other machines can reach an application, which asks nobody who they are."""
+    """Warn if other machines can reach an application, because it does not authenticate callers."""
     if not alone:
         note(
             f"Warning: other machines can reach {host}, and whoever connects may read and change everything: "

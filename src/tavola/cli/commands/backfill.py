@@ -7,17 +7,17 @@ from typing import Annotated, Any
 
 import click
 
-from tavola.cli.designs import Design, TableName, load_table, modelled
+from tavola.cli.designs import DesignOption, TableName, connect_to_tables, load_table
 from tavola.cli.exits import Exit
-from tavola.cli.failures import told
+from tavola.cli.failures import reporting_errors
 from tavola.cli.output import bar, complain, note, say, say_json
+from tavola.cli.pace_options import CheckpointPath, PaceOptions, Segments, UnitsPerSecond
 from tavola.cli.parameters import BUNDLE, Option
-from tavola.cli.targets import TargetOptions, TargetRefused, json_of
-from tavola.cli.upkeep import CheckpointPath, PaceOptions, Segments, UnitsPerSecond
+from tavola.cli.targets import TargetOptions, TargetRefused, parse_json_object
 
 
 def backfill(
-    design: Design,
+    design: DesignOption,
     plan: Annotated[
         bool,
         Option("--plan", help="Tell what would be rewritten and what it costs, and write nothing."),
@@ -48,12 +48,12 @@ def backfill(
     The application may go on meanwhile: an item is written only if it still is as it was read. Work that is stopped
     goes on where it was if it is started again with the same --checkpoint; done twice, it does nothing twice.
     """
-    with told(f"Cannot backfill {design}."):
+    with reporting_errors(f"Cannot backfill {design}."):
         table = load_table(design)
         entities = None if not entity else [_entity(table, each) for each in entity]
         older = None if was is None else _document(was)
         with at.open() as target:
-            db = modelled(target, (table,), table_name, at.region)
+            db = connect_to_tables(target, (table,), table_name, at.region)
             if plan:
                 _tell_plan(db.plan_migration(table, was=older, exact=exact), as_json=as_json)
                 return
@@ -76,7 +76,7 @@ def _entity(table: Any, name: str) -> Any:
 
 def _document(path: Path) -> dict[str, Any]:
     try:
-        return json_of("--was", path.read_text("utf-8"))
+        return parse_json_object("--was", path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise TargetRefused(f"--was {path} cannot be read: {error}") from error
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
 
-from tavola.cli.failures import told
+from tavola.cli.failures import reporting_errors
 from tavola.cli.output import say, say_json
 from tavola.cli.parameters import BUNDLE, Argument, Group, Option
 from tavola.cli.targets import (
     Target,
     TargetOptions,
     TargetRefused,
-    moment,
+    parse_moment,
 )
 from tavola.errors import TavolaError
 
@@ -44,7 +44,7 @@ def enable(
 ) -> None:
     """Keep the past of TABLE from now on (point-in-time recovery): for `restore`, `history` and `--as-of`."""
     with (
-        told(f"Cannot keep the past of {table}."),
+        reporting_errors(f"Cannot keep the past of {table}."),
         at.open() as target,
     ):
         wanted: dict[str, Any] = {"PointInTimeRecoveryEnabled": True}
@@ -69,7 +69,7 @@ def create(
     at: TargetOptions = BUNDLE,
 ) -> None:
     """Make a backup of TABLE as it is now, and wait until it is there."""
-    with told(f"Cannot back {table} up."), at.open() as target:
+    with reporting_errors(f"Cannot back {table} up."), at.open() as target:
         total = target.call("DescribeTable", TableName=table)["Table"]["ItemCount"]
         arn = target.call("CreateBackup", TableName=table, BackupName=name)["BackupDetails"]["BackupArn"]
 
@@ -93,7 +93,7 @@ def list_(
     at: TargetOptions = BUNDLE,
 ) -> None:
     """Print the backups of TABLE, or of every table, the earliest first."""
-    with told("Cannot list the backups."), at.open() as target:
+    with reporting_errors("Cannot list the backups."), at.open() as target:
         found: list[dict[str, Any]] = []
         start: str | None = None
         while True:
@@ -124,7 +124,7 @@ def describe(
     at: TargetOptions = BUNDLE,
 ) -> None:
     """Print what a backup holds."""
-    with told("Cannot describe the backup."), at.open() as target:
+    with reporting_errors("Cannot describe the backup."), at.open() as target:
         _show(target, arn, as_json)
 
 
@@ -134,7 +134,7 @@ def delete(
     at: TargetOptions = BUNDLE,
 ) -> None:
     """Delete a backup for good."""
-    with told("Cannot delete the backup."), at.open() as target:
+    with reporting_errors("Cannot delete the backup."), at.open() as target:
         details = target.call("DeleteBackup", BackupArn=arn)["BackupDescription"]["BackupDetails"]
     say(f"Deleted {details['BackupName']}.")
 
@@ -148,7 +148,7 @@ def restore_backup(
     at: TargetOptions = BUNDLE,
 ) -> None:
     """Make a new table of a backup, and wait until it is there."""
-    with told("Cannot restore the backup."), at.open() as target:
+    with reporting_errors("Cannot restore the backup."), at.open() as target:
         described = target.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
         target.call(
             "RestoreTableFromBackup", BackupArn=arn, TargetTableName=new, **_without_indexes(no_indexes)
@@ -168,7 +168,7 @@ def restore(
     at: TargetOptions = BUNDLE,
 ) -> None:
     """Make a new table of TABLE as it was at a moment, and wait until it is there."""
-    with told(f"Cannot restore {table}."), at.open() as target:
+    with reporting_errors(f"Cannot restore {table}."), at.open() as target:
         if new == table:
             raise TargetRefused(f"A restore makes a new table; name one other than {table} with --as")
         total = target.call("DescribeTable", TableName=table)["Table"]["ItemCount"]
@@ -176,7 +176,7 @@ def restore(
             "RestoreTableToPointInTime",
             SourceTableName=table,
             TargetTableName=new,
-            RestoreDateTime=None if to is None else moment(to) / 1_000_000,
+            RestoreDateTime=None if to is None else parse_moment(to) / 1_000_000,
             UseLatestRestorableTime=True if to is None else None,
             **_without_indexes(no_indexes),
         )
@@ -204,8 +204,8 @@ def _finish(target: Target, new: str, total: int, as_json: bool) -> None:
     target.follow(f"Restoring {new}", total, done)
     table = target.call("DescribeTable", TableName=new)["Table"]
     if as_json:
-        told_of = {"table": table["TableArn"], "items": table["ItemCount"], "bytes": table["TableSizeBytes"]}
-        say_json("tavola.restore/1", told_of)
+        result = {"table": table["TableArn"], "items": table["ItemCount"], "bytes": table["TableSizeBytes"]}
+        say_json("tavola.restore/1", result)
     else:
         say(f"{new} is there: {table['ItemCount']:,} items, {table['TableSizeBytes']:,} bytes.")
 

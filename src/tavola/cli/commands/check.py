@@ -10,13 +10,13 @@ from typing import Annotated, Any
 import click
 
 from tavola import __version__
-from tavola.cli.designs import Subject, load_design
+from tavola.cli.design_files import read_design_files
+from tavola.cli.designs import DesignArgument, load_design
 from tavola.cli.exits import Exit
-from tavola.cli.failures import told
+from tavola.cli.failures import reporting_errors
 from tavola.cli.files import FileRefused, deliver
 from tavola.cli.output import bar, note, say, say_json
 from tavola.cli.parameters import BUNDLE, Option
-from tavola.cli.sources import sources_of
 from tavola.cli.targets import Target, TargetOptions
 
 _SLICE_MS = 20  # of a store's longer work, such as filling an index, between two calls
@@ -24,7 +24,7 @@ _MARKS = {"yes": "fine", "no": "missing", "partial": "differs", "version": "depe
 
 
 def check(
-    target: Subject,
+    target: DesignArgument,
     on: Annotated[
         str,
         Option(
@@ -45,7 +45,7 @@ def check(
     as_json: Annotated[bool, Option("--json", help="Print every verdict as JSON.")] = False,
 ) -> None:
     """Hold what a design needs against what an engine can do; the exit code is 1 if something is missing there."""
-    with told(f"Cannot check {target}."):
+    with reporting_errors(f"Cannot check {target}."):
         from tavola.design import targets
 
         engine = targets.find_target(on)
@@ -80,8 +80,8 @@ def probe(
 
     What small calls cannot show stays unknown. On AWS the tables cost a few cents at most.
     """
-    asked = str(at)
-    with told(f"Cannot probe {asked}."):
+    server_name = str(at)
+    with reporting_errors(f"Cannot probe {server_name}."):
         from tavola.clock import SYSTEM_CLOCK
         from tavola.design.targets import probe as find_out
         from tavola.design.targets import write_target
@@ -92,7 +92,7 @@ def probe(
         with at.open(new=True) as server, bar("Probing", 0) as show:
             found, left = find_out(
                 _Tended(server),
-                asked,
+                server_name,
                 clock=SYSTEM_CLOCK,
                 entropy=SYSTEM_ENTROPY,
                 wait_s=wait,
@@ -218,5 +218,5 @@ def _write_sarif(place: str, subject: str, findings: Any) -> None:
         )
         for each in capabilities().values()
     ]
-    log = sarif_log(LintReport(findings), rules, sources_of(subject), __version__)
+    log = sarif_log(LintReport(findings), rules, read_design_files(subject), __version__)
     deliver(place, json.dumps(log, indent=2, ensure_ascii=False), "--sarif")

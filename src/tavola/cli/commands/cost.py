@@ -9,13 +9,13 @@ from typing import Annotated, Any
 
 import click
 
-from tavola.cli.books import DEFAULT_REGION, Date, Prices, Region, book_of
 from tavola.cli.designs import load_design
 from tavola.cli.exits import Exit
-from tavola.cli.failures import told
+from tavola.cli.failures import reporting_errors
 from tavola.cli.files import deliver
 from tavola.cli.output import complain, note, say, say_json
 from tavola.cli.parameters import Argument, Option
+from tavola.cli.price_books import DEFAULT_REGION, Date, Prices, Region, load_chosen_book
 
 
 class Mode(StrEnum):
@@ -136,14 +136,14 @@ def cost(
         "--eventual": eventual,
         "--indexes": indexes is not None,
     }
-    with told(f"Cannot compute the cost{'' if target is None else f' of {target}'}."):
+    with reporting_errors(f"Cannot compute the cost{'' if target is None else f' of {target}'}."):
         from tavola.design.charts import chart_format
         from tavola.design.cost import Assumptions, TableDemand
 
         _only_what_applies([name for name, there in given.items() if there], calculated=calculated)
         _only_one(("--json", as_json), ("--csv", as_csv))
         form = None if chart is None else chart_format(chart)
-        book = book_of(region, date, prices)
+        book = load_chosen_book(region, date, prices)
         today = _today() if date is None else book.date  # prices of a day that was asked for are not old
         options: dict[str, Any] = {
             "mode": None if mode is None else mode.value,
@@ -168,7 +168,7 @@ def cost(
                 consistent=not eventual,
                 indexes=indexes or 0,
             )
-            _calculated(demand, book, Assumptions(**options), today, as_json=as_json, as_csv=as_csv)
+            _calculate(demand, book, Assumptions(**options), today, as_json=as_json, as_csv=as_csv)
             return
         design = load_design(target)
         names = tuple(table.name for table in design.tables)
@@ -219,7 +219,7 @@ def _only_one(*options: tuple[str, bool]) -> None:
         raise CostRefused(f"{first[0]} and {beside[0]} cannot both be followed; give one of them")
 
 
-def _calculated(
+def _calculate(
     demand: Any, book: Any, assumptions: Any, today: datetime.date, *, as_json: bool, as_csv: bool
 ) -> None:
     from tavola.design import cost
@@ -238,11 +238,11 @@ def _calculated(
         say(cost.calculation_text(calculation, steps, notes))
 
 
-def _sizes(told_: list[str] | None, names: tuple[str, ...]) -> dict[str, float]:
+def _sizes(options: list[str] | None, names: tuple[str, ...]) -> dict[str, float]:
     from tavola.design.cost import CostRefused
 
     sizes: dict[str, float] = {}
-    for each in told_ or ():
+    for each in options or ():
         name, sign, size = each.rpartition("=")
         if not sign and len(names) != 1:
             raise CostRefused(

@@ -11,15 +11,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import click
 
 from tavola import __version__
-from tavola.cli.applications import APPLICATIONS, create, designs_of, shell, told_of_app
-from tavola.cli.choices import AllowHost, Host
+from tavola.cli.app_options import AllowHost, Host
+from tavola.cli.app_storage import check_folder, make_folder, state_folder_beside
+from tavola.cli.applications import APPLICATIONS, create, designs_of, reporting_app_errors, shell
 from tavola.cli.commands.app import warn_of_others
 from tavola.cli.exits import Exit
-from tavola.cli.keeping import beside, check_folder, make_folder
 from tavola.cli.output import complain, log_to_terminal, note, own_command, say, say_json
 from tavola.cli.parameters import Argument, Option
 from tavola.cli.settings import APPS_PORT, HOST, PORT, SYNC, option
-from tavola.cli.studios import Kept, declared_by, made, merged, names_at
+from tavola.cli.studio_options import (
+    StudioTarget,
+    allowed_host_names,
+    load_declared_designs,
+    merge_designs,
+    open_studio,
+)
 from tavola.cli.targets import Region
 
 if TYPE_CHECKING:
@@ -69,7 +75,7 @@ def demo(
 ) -> None:
     """Serve DynamoDB and every application at once, on a file that is filled with a believable month when it is new."""
     from tavola.cli import samples
-    from tavola.cli.running import run_until_asked
+    from tavola.cli.server_loop import run_until_signal
     from tavola.protocol.accounts import DEFAULT_SCOPE
 
     log_to_terminal()
@@ -77,7 +83,7 @@ def demo(
         file = DEFAULT_FILE
         make_folder(file)
     check_folder(file)
-    with told_of_app(f"Cannot start the demo on {file}.", "--apps-port"):
+    with reporting_app_errors(f"Cannot start the demo on {file}.", "--apps-port"):
         from tavola.engine import Engine
 
         hosts = tuple(name.strip() for name in allow_host.split(",") if name.strip())
@@ -92,14 +98,14 @@ def demo(
             note(f"The tables are in {mark.region}, where the file was made, and not in {region}.")
         region = mark.region if mark is not None else region or DEFAULT_SCOPE.region
         with closing(Engine.open(file, sync=sync)) as engine:
-            place = Place(file, engine, region, host, port, apps_port, hosts)
-            run_until_asked(
-                lambda stopping: _served(place, stopping), lambda where: _greet(place, where, as_json=as_json)
+            place = DemoServer(file, engine, region, host, port, apps_port, hosts)
+            run_until_signal(
+                lambda stopping: _serve(place, stopping), lambda where: _greet(place, where, as_json=as_json)
             )
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DemoServer:
     """What is served, and where it shall listen."""
 
     file: Path
@@ -122,10 +128,10 @@ def _check_ports(host: str, port: int, apps_port: int) -> None:
         raise click.exceptions.Exit(Exit.USAGE)
     from tavola.server import AddressInUse, Server
 
-    nobody: Any = None  # who would be served
+    no_app: Any = None
     for each, flag in ((port, PORT.flag), (apps_port, APPS_PORT.flag)):
         try:
-            Server(nobody, host=host, port=each).close()
+            Server(no_app, host=host, port=each).close()
         except AddressInUse as error:
             complain(
                 f"Cannot start the demo on port {each}.",
@@ -148,7 +154,7 @@ def _make(file: Path, region: str, amounts: Any) -> None:
 
 
 @asynccontextmanager
-async def _served(place: Place, stopping: Any) -> AsyncIterator[Listening]:
+async def _serve(place: DemoServer, stopping: Any) -> AsyncIterator[Listening]:
     """Serve both, until the block ends; the applications go first, then the endpoint."""
     from tavola.server import Server, ServerLimits, allow_files
 
@@ -156,7 +162,7 @@ async def _served(place: Place, stopping: Any) -> AsyncIterator[Listening]:
     allow_files(ServerLimits().connections_max + _FILES_BESIDE)
     await server.start()
     try:
-        async with made(_kept(place, server.endpoint.url)) as studio:
+        async with open_studio(_studio_target(place, server.endpoint.url)) as studio:
             face = _face(place, server.endpoint.url, studio)
             async with shell().serving(face, place.host, place.apps_port) as served:
                 stopping.on_hurry(served.hurry)
@@ -165,31 +171,31 @@ async def _served(place: Place, stopping: Any) -> AsyncIterator[Listening]:
         await stopping.unless_hurried(server.stop())
 
 
-def _kept(place: Place, endpoint: str) -> Kept:
+def _studio_target(place: DemoServer, endpoint: str) -> StudioTarget:
     """Return what the studio shows: all tables of the demo, with the designs of the applications."""
     from tavola.protocol.accounts import DEFAULT_SCOPE
     from tavola.studio import Where
 
-    declared = declared_by(designs_of(APPLICATIONS))
+    declared = load_declared_designs(designs_of(APPLICATIONS))
     where = Where("file", str(place.file.absolute()), place.region, DEFAULT_SCOPE.account, endpoint)
-    return Kept(
+    return StudioTarget(
         place.engine,
         where,
         place.region,
         DEFAULT_SCOPE.account,
         read_only=False,
         declared=declared,
-        design=merged(declared),
+        design=merge_designs(declared),
     )
 
 
-def _face(place: Place, endpoint: str, studio: Any) -> Any:
+def _face(place: DemoServer, endpoint: str, studio: Any) -> Any:
     """Return the start page with every application under its path, and the studio beside them."""
     from tavola import studio as studio_room
 
     shared = shell()
     settings = shared.Settings(
-        target=place.engine, region=place.region, state=beside(place.file), hosts=place.hosts
+        target=place.engine, region=place.region, state=state_folder_beside(place.file), hosts=place.hosts
     )
     mounted = []
     for each in APPLICATIONS:
@@ -201,12 +207,12 @@ def _face(place: Place, endpoint: str, studio: Any) -> Any:
         "The tables behind all of these, live: entities and collections, access patterns and what they cost, heat, changes, "
         "the past."
     )
-    face = studio_room.create(studio, hosts=names_at(place.host, place.hosts))
+    face = studio_room.create(studio, hosts=allowed_host_names(place.host, place.hosts))
     mounted.append(shared.Mounted(STUDIO, "Studio", seen, face, api=False))
     return shared.start_page(settings, mounted, endpoint=endpoint)
 
 
-def _greet(place: Place, where: Listening, *, as_json: bool) -> None:
+def _greet(place: DemoServer, where: Listening, *, as_json: bool) -> None:
     from tavola.server import is_loopback
 
     url, endpoint = where.address.url, where.endpoint.url

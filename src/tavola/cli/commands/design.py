@@ -8,15 +8,15 @@ from typing import Annotated, Any
 
 import click
 
-from tavola.cli.designs import DesignRefused, Subject, is_file, load_design
-from tavola.cli.failures import told
+from tavola.cli.designs import DesignArgument, DesignRefused, is_file, load_design
+from tavola.cli.failures import reporting_errors
 from tavola.cli.files import FileRefused, deliver
 from tavola.cli.output import note, say
 from tavola.cli.parameters import Option
 
 
 def design(
-    target: Subject,
+    target: DesignArgument,
     as_json: Annotated[bool, Option("--json", help="Print the whole design as a document.")] = False,
     workbench: Annotated[
         Path | None,
@@ -45,7 +45,7 @@ def design(
     ]
     if len(forms) > 1:
         raise click.BadParameter(f"{forms[0]} and {forms[1]} are two forms; give one of them")
-    with told(f"Cannot show {target}."):
+    with reporting_errors(f"Cannot show {target}."):
         if workbench is not None:
             _write_model(target, workbench, onto)
             return

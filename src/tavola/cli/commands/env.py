@@ -13,7 +13,7 @@ from tavola.cli.settings import HOST, PORT, option
 
 Shell = Literal["sh", "fish", "powershell"]
 
-# SDKs insist on credentials and a region; whoever has some keeps them. Python reads the second region.
+# SDKs require credentials and a region; values that are already set are kept. boto3 reads AWS_DEFAULT_REGION.
 DEFAULTS = {
     "AWS_ACCESS_KEY_ID": "tavola",
     "AWS_SECRET_ACCESS_KEY": "tavola",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 from tavola.cli.designs import load_design
-from tavola.cli.failures import told
+from tavola.cli.failures import reporting_errors
 from tavola.cli.files import FileRefused, deliver
 from tavola.cli.output import note, say, say_json
 from tavola.cli.parameters import Argument, Group, Option
@@ -74,7 +74,7 @@ def terraform(
     as_json: AsJson = False,
 ) -> None:
     """Write Terraform for the AWS provider: a folder of .tf files, or one file if --out ends in .tf."""
-    with told(f"Cannot write Terraform of {target}."):
+    with reporting_errors(f"Cannot write Terraform of {target}."):
         from tavola.iac import index_steps, read_contents, render_terraform, terraform_files
 
         plan = _plan(target, no_alarms, no_policies, vpc_endpoint, kms_key)
@@ -102,7 +102,7 @@ def cloudformation(
     as_json: AsJson = False,
 ) -> None:
     """Write a CloudFormation template, as a file or as template.yaml in a folder."""
-    with told(f"Cannot write CloudFormation of {target}."):
+    with reporting_errors(f"Cannot write CloudFormation of {target}."):
         from tavola.iac import render_template
 
         is_file = out is not None and out.suffix in (".yaml", ".yml", ".json", ".template")
@@ -115,7 +115,7 @@ def cloudformation(
                 "--out",
             )
         name = f"template.{chosen}"
-        where = out if out is None or is_file else _made(out) / name
+        where = out if out is None or is_file else _make_folder(out) / name
         text = render_template(plan, chosen)
         _give_one(name, text, where, force, as_json)
         if where is not None and len(text.encode()) > _BODY_BYTES_MAX:
@@ -137,7 +137,7 @@ def cdk(
     as_json: AsJson = False,
 ) -> None:
     """Write a CDK app in Python: a folder that `cdk deploy` takes, or the app alone if --out ends in .py."""
-    with told(f"Cannot write a CDK app of {target}."):
+    with reporting_errors(f"Cannot write a CDK app of {target}."):
         from tavola.iac import cdk_files
 
         plan = _plan(target, no_alarms, no_policies, vpc_endpoint, kms_key)
@@ -170,7 +170,7 @@ def policies(
     as_json: Annotated[bool, Option("--json", help="Print all roles as JSON, with their reasons.")] = False,
 ) -> None:
     """Print what each role may do, from the access patterns: documents that IAM and `tavola iam attach` take."""
-    with told(f"Cannot write the policies of {target}."):
+    with reporting_errors(f"Cannot write the policies of {target}."):
         from tavola.iac import PlanRefused, derive_policies, render_policy
 
         for option, text, form, what in (
@@ -187,8 +187,8 @@ def policies(
             raise PlanRefused(target, f"there is no role {role}; there are {', '.join(known) or 'none'}")
         documents = {each.role: render_policy(each, region=region, account=account) for each in found}
         for each in found:
-            for told_ in each.notes if role in (None, each.role) else ():
-                note(f"{each.role}: {told_}.")
+            for remark in each.notes if role in (None, each.role) else ():
+                note(f"{each.role}: {remark}.")
         if role is not None:
             say(json.dumps(documents[role], indent=2))
         elif as_json:
@@ -210,12 +210,12 @@ def _plan(target: str, no_alarms: bool, no_policies: bool, endpoint: bool, key: 
 
     options = PlanOptions(alarms=not no_alarms, policies=not no_policies, endpoint=endpoint, key=key)
     plan = plan_infrastructure(load_design(target), options)
-    for told_ in plan.notes:
-        note(f"{told_}.")
+    for remark in plan.notes:
+        note(f"{remark}.")
     return plan
 
 
-def _made(folder: Path) -> Path:
+def _make_folder(folder: Path) -> Path:
     """Return a folder, which is made if it is not there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -234,11 +234,11 @@ def _give_one(name: str, text: str, out: Path | None, force: bool, as_json: bool
         return
     from tavola.iac import WrittenFile, check_overwrite
 
-    _made(out.parent)
-    deed = check_overwrite(out, text, force=force)
-    if deed != "unchanged":
+    _make_folder(out.parent)
+    action = check_overwrite(out, text, force=force)
+    if action != "unchanged":
         deliver(out, text, "--out")
-    _tell([WrittenFile(out, deed)], as_json)
+    _tell([WrittenFile(out, action)], as_json)
 
 
 def _give(texts: dict[str, str], folder: Path, force: bool, as_json: bool) -> None:
@@ -251,7 +251,7 @@ def _give(texts: dict[str, str], folder: Path, force: bool, as_json: bool) -> No
 def _tell(done: Sequence[Any], as_json: bool) -> None:
     if as_json:
         say_json(
-            "tavola.iac/1", {"written": [{"path": str(each.path), "deed": each.outcome} for each in done]}
+            "tavola.iac/1", {"written": [{"path": str(each.path), "action": each.outcome} for each in done]}
         )
         return
     for each in done:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
 from tavola.cli.commands.iam_explain import account_of, explain, text_of, warn
 from tavola.cli.exits import Exit
-from tavola.cli.failures import told
+from tavola.cli.failures import reporting_errors
 from tavola.cli.output import complain, note, say, say_json
 from tavola.cli.parameters import Argument, Group, Option
 
-# Rooms are entered when a command runs, so that others need not load them; their types stay outside too.
-Directory: TypeAlias = Any
-
 DEFAULT_ACCOUNT = "000000000000"
+if TYPE_CHECKING:
+    from tavola.iam.directory import Directory
+
 MadeKind = Literal["user", "group", "role", "policy", "key"]
 
 FileOption = Annotated[
@@ -50,7 +50,7 @@ def init(
             f"Cannot make {path}.", "It is there already.", "Name another file, or remove this one first."
         )
         raise click.exceptions.Exit(Exit.CONFLICT)
-    with told(f"Cannot make {path}."):
+    with reporting_errors(f"Cannot make {path}."):
         from tavola.entropy import SYSTEM_ENTROPY
         from tavola.iam import Account, Directory, add_key, add_user, attach_policy, save_directory
 
@@ -317,7 +317,7 @@ def _load(path: Path, what: str) -> Directory:
     if not path.exists():
         complain(what, f"There is no file {path}.", "Make one with `tavola iam init`, or name it with --iam.")
         raise click.exceptions.Exit(Exit.NOT_FOUND)
-    with told(what):
+    with reporting_errors(what):
         from tavola.iam import load_directory
 
         return load_directory(path)
@@ -326,7 +326,7 @@ def _load(path: Path, what: str) -> Directory:
 def _change(path: Path, what: str, change: Callable[[Directory], Directory]) -> Directory:
     """Read the file, change what it holds and write it whole; on any refusal it stays as it was."""
     directory = _load(path, what)
-    with told(what):
+    with reporting_errors(what):
         from tavola.iam import save_directory
 
         changed = change(directory)
@@ -335,7 +335,7 @@ def _change(path: Path, what: str, change: Callable[[Directory], Directory]) -> 
 
 
 def _document(path: Path, option: str) -> dict[str, Any]:
-    """Return a policy from a file; what is wrong with it is told with its place when it is put."""
+    """Return a policy from a file; it is validated when it is stored."""
     from tavola.protocol.policy_documents import load_document
 
     found: dict[str, Any] = load_document(text_of(path, option))

@@ -5,20 +5,19 @@ from __future__ import annotations
 import sys
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import click
 
 from tavola.cli.exits import Exit
-from tavola.cli.failures import told
+from tavola.cli.failures import reporting_errors
 from tavola.cli.output import complain, note, say, say_json
 from tavola.cli.parameters import Argument, Option
 
-# Rooms are entered when a command runs, so that others need not load them; their types stay outside too.
-Directory: TypeAlias = Any
-Explained: TypeAlias = Any
-Guard: TypeAlias = Any
-DescribedTable: TypeAlias = Any
+if TYPE_CHECKING:
+    from tavola.iam.directory import Directory
+    from tavola.iam.explanations import DescribedTable
+    from tavola.iam.guard import ExplainedDecision, Guard
 
 
 def explain(
@@ -61,7 +60,7 @@ def explain(
     secure: Annotated[bool, Option("--secure/--plain", help="Whether it comes by TLS.")] = True,
     as_json: Annotated[bool, Option("--json", help="Print the decision as JSON.")] = False,
 ) -> None:
-    """Say whether somebody may do something, and which statement decides; exit code 1 if not."""
+    """Show whether a caller may perform an action, and which statement decides. Exits with 1 if not."""
     if not iam.exists():
         complain(
             "Cannot explain.",
@@ -76,7 +75,7 @@ def explain(
             "Write `explain WHO dynamodb:GetItem TABLE --key VALUE`, or `explain WHO GetItem --request JSON`.",
         )
         raise click.exceptions.Exit(Exit.USAGE)
-    with told("Cannot explain."):
+    with reporting_errors("Cannot explain."):
         from tavola.iam import (
             ConnectionProperties,
             DescribedTable,
@@ -117,7 +116,9 @@ def explain(
     raise click.exceptions.Exit(Exit.OK if document["allowed"] else Exit.FAILED)
 
 
-def _of_request(guard: Guard, operation: str, request: str, table: DescribedTable) -> tuple[Explained, ...]:
+def _of_request(
+    guard: Guard, operation: str, request: str, table: DescribedTable
+) -> tuple[ExplainedDecision, ...]:
     from tavola.iam import ConditionMisfit, KeyUnknown, explain_request
 
     if request == "-":
@@ -126,7 +127,7 @@ def _of_request(guard: Guard, operation: str, request: str, table: DescribedTabl
         text = text_of(Path(request[1:]), "--request @FILE")
     else:
         text = request
-    explained: tuple[Explained, ...]
+    explained: tuple[ExplainedDecision, ...]
     try:
         explained = explain_request(guard, operation, text.encode(), table)
     except KeyUnknown as error:
@@ -150,11 +151,11 @@ def _context_of(given: list[str]) -> dict[str, list[str]]:
     return values
 
 
-def _say(explained: Explained) -> None:
+def _say(explained: ExplainedDecision) -> None:
     decision = explained.decision
     say(f"{'ALLOWED' if decision.allowed else 'DENIED'}  {explained.action} on {explained.resource}")
     say(f"  {decision.reason}")
-    for each in explained.considered:
+    for each in explained.evaluated:
         effect = "Deny " if each.rule.denies else "Allow"
         outcome = f"condition does not hold: {each.place}" if each.outcome == "condition" else each.outcome
         say(f"    {effect}  {each.rule.name}: {outcome}")

@@ -40,14 +40,14 @@ def import_design(
             members["loaded"], members["kept"] = loaded
         say_json("tavola.import-design/1", members)
     elif loaded is not None:
-        say(_told(*loaded, ", ".join(table.name for table in imported.design.tables)))
+        say(_sample_summary(*loaded, ", ".join(table.name for table in imported.design.tables)))
     elif out is None:
         say(json.dumps(document, indent=2))
     if out is not None:
         note(f"The design is in {out}; `tavola lint {out}` judges it.")
 
 
-def _told(loaded: int, kept: int, tables: str) -> str:
+def _sample_summary(loaded: int, kept: int, tables: str) -> str:
     if not loaded and not kept:
         verb = "are" if "," in tables else "is"
         return f"There are no sample items in it; {tables} {verb} there without any."

@@ -15,13 +15,13 @@ from typing import Annotated, Any
 import click
 
 from tavola import __version__
-from tavola.cli.designs import DesignRefused, Subject, load_design
+from tavola.cli.design_files import read_design_files
+from tavola.cli.designs import DesignArgument, DesignRefused, load_design
 from tavola.cli.exits import Exit
-from tavola.cli.failures import told
+from tavola.cli.failures import reporting_errors
 from tavola.cli.files import FileRefused, deliver
 from tavola.cli.output import complain, say, say_json
 from tavola.cli.parameters import Argument, Option
-from tavola.cli.sources import sources_of
 from tavola.errors import TavolaError
 
 _WIDTH = 110
@@ -45,7 +45,7 @@ class PolicyUnreadable(TavolaError):
 
 
 def lint(
-    target: Subject,
+    target: DesignArgument,
     production: Annotated[
         bool, Option("--production", help="Judge it as a design that real data will live in.")
     ] = False,
@@ -82,12 +82,12 @@ def lint(
             "Give --sarif a file, or leave one of them out.",
         )
         raise click.exceptions.Exit(Exit.USAGE)
-    with told(f"Cannot lint {target}."), _usage(f"Cannot lint {target}."):
+    with reporting_errors(f"Cannot lint {target}."), _usage(f"Cannot lint {target}."):
         from tavola.design.lint import RULES, sarif_log
         from tavola.design.lint import lint as judged
         from tavola.model.document import with_ignores
 
-        sources = sources_of(target)
+        sources = read_design_files(target)
         written = [(source.file, source.text) for source in sources if source.file.endswith(".py")]
         design = with_ignores(load_design(target, unkeyed=True), written)
         design = replace(design, policies=(*design.policies, *map(_policy, policy or ())))
@@ -95,7 +95,7 @@ def lint(
             design = replace(
                 design, ignores=tuple(each for each in design.ignores if _speaks_of(design, each))
             )
-        report = judged(design, production=production, select=_named(select), ignore=_named(ignore))
+        report = judged(design, production=production, select=_rule_names(select), ignore=_rule_names(ignore))
     if as_json:
         _say_json(report, sources)
     elif sarif != "-":
@@ -142,14 +142,14 @@ def _usage(what: str) -> Iterator[None]:
     try:
         yield
     except (DesignRefused, FileRefused):
-        raise  # told with what to do, and 1
+        raise  # reported with its remedy and exit code 1
     except TavolaError as error:
         complain(what, str(error), None)
         raise click.exceptions.Exit(Exit.USAGE) from error
 
 
 def _write(sarif: str, log: str) -> None:
-    """Write the log; one that cannot be is told after the findings, and as wrong usage: 1 is for these."""
+    """Write the SARIF log. A failure is reported after the findings, with the usage exit code, since 1 means findings."""
     try:
         deliver(sarif, log, "--sarif")
     except FileRefused as refused:
@@ -180,9 +180,9 @@ def _speaks_of(design: Any, ignore: Any) -> bool:
     )
 
 
-def _named(told: Sequence[str] | None) -> list[str]:
+def _rule_names(options: Sequence[str] | None) -> list[str]:
     """Return the rules of an option, which may name several with commas."""
-    return [name.strip() for each in told or () for name in each.split(",") if name.strip()]
+    return [name.strip() for each in options or () for name in each.split(",") if name.strip()]
 
 
 def _policy(path: Path) -> Any:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import click
 
 from tavola.cli.exits import Exit
-from tavola.cli.failures import told
+from tavola.cli.failures import reporting_errors
 from tavola.cli.output import complain, note, say
 from tavola.cli.parameters import Argument, Option
 
@@ -45,7 +45,7 @@ def log(
     ] = False,
 ) -> None:
     """Print the calls that an access log has, oldest first."""
-    with told(f"Cannot read {file}."):
+    with reporting_errors(f"Cannot read {file}."):
         from tavola.server import LogQuery, files_of, read_records
 
         if not any(files_of(file)):

@@ -9,9 +9,9 @@ from typing import Annotated, Any, TypeAlias
 
 import click
 
-from tavola.cli.designs import DesignRefused, Subject, TableName, load_design
+from tavola.cli.designs import DesignArgument, DesignRefused, TableName, load_design
 from tavola.cli.exits import Exit
-from tavola.cli.failures import told
+from tavola.cli.failures import reporting_errors
 from tavola.cli.output import complain, note, say, say_json
 from tavola.cli.parameters import BUNDLE, Option
 from tavola.cli.targets import (
@@ -33,7 +33,7 @@ _BY = {
 
 def plan(
     context: click.Context,
-    target: Subject,
+    target: DesignArgument,
     former: Annotated[
         str | None,
         Option(
@@ -47,12 +47,12 @@ def plan(
     table_name: TableName = None,
     at: TargetOptions = BUNDLE,
 ) -> None:
-    """Tell what a design changes: in place, by a backfill, by writing items anew, by a replacement; with what it costs.
+    """Show what a design changes, how (in place, backfill, rewrite, replacement) and what it costs.
 
     It is held against the tables of a store or an endpoint, or with --from against a former design. Nothing is changed. The exit
     code is 0 if there is nothing to change, and 1 if there is.
     """
-    with told(f"Cannot plan {target}.", failed=Exit.USAGE):
+    with reporting_errors(f"Cannot plan {target}.", failed=Exit.USAGE):
         from tavola.iac import compare_designs, compare_live, compare_nothing
 
         design = _design(target)
@@ -81,7 +81,7 @@ def plan(
 
 
 def deploy(
-    target: Subject,
+    target: DesignArgument,
     yes: Annotated[bool, Option("--yes", help="Do it without asking.")] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Tell what would be done, and do nothing.")] = False,
     drop: Annotated[
@@ -107,16 +107,14 @@ def deploy(
     """
     left: Sequence[Any] = ()
     done: Sequence[Any] = ()
-    with told(f"Cannot deploy {target}.", failed=Exit.USAGE):
+    with reporting_errors(f"Cannot deploy {target}.", failed=Exit.USAGE):
         from tavola.iac import Deployment, DeployPermissions, compare_nothing
 
         design = _design(target)
         names = _names(design, table_name)
         money = _Money(at.region, design)
         seen = False
-        if (
-            at.store is not None and not at.store.exists()
-        ):  # nothing is made there before somebody has said so
+        if at.store is not None and not at.store.exists():  # nothing is created before the user confirms
             found = compare_nothing(design, names)
             _say(found, money, to=note if as_json else say)
             if dry_run:
@@ -125,7 +123,7 @@ def deploy(
                 _tell(found, done, left, as_json=as_json, dry=True)
                 raise click.exceptions.Exit(Exit.FAILED)
             yes = yes or _confirm(
-                sum(each.effect == "create" for told_ in found for each in told_.changes), str(at)
+                sum(each.effect == "create" for comparison in found for each in comparison.changes), str(at)
             )
             seen = True
         with at.open(new=not dry_run) as there:
@@ -176,17 +174,17 @@ def _confirm(count: int, where: str) -> bool:
     if not sys.stdin.isatty():
         complain(
             f"Not deployed to {where}.",
-            f"{_counted(count)} would be made, and nobody is there to be asked.",
+            f"{_count_changes(count)} would be made, and nobody is there to be asked.",
             "Say --yes to make them, or --dry-run to look alone.",
         )
         raise click.exceptions.Exit(Exit.USAGE)
-    if not click.confirm(f"Make {_counted(count)} at {where}?", err=True):
+    if not click.confirm(f"Make {_count_changes(count)} at {where}?", err=True):
         note("Nothing was changed.")
         raise click.exceptions.Exit(Exit.FAILED)
     return True
 
 
-def _counted(count: int) -> str:
+def _count_changes(count: int) -> str:
     return f"{count} {'change' if count == 1 else 'changes'}"
 
 
@@ -218,7 +216,7 @@ class _Money:
         self._provisioned = {table.name for table in design.tables if table.settings.read_units is not None}
 
     def of(self, change: Any) -> Decimal | None:
-        """Return the dollars of a change; None: it costs nothing beside, or nobody knows."""
+        """Return the cost of a change in dollars; None if it is free or unknown."""
         work = change.work
         if work is None or work.write_units is None or change.table in self._provisioned:
             return None
@@ -266,8 +264,8 @@ def _say(
                 to(f"      note: {warning}")
             if options and id(change) in options:
                 to(f"      deploy makes it with {options[id(change)]} alone")
-        for told_ in each.notes:
-            to(f"    note: {told_}")
+        for remark in each.notes:
+            to(f"    note: {remark}")
     if changes:
         to(_summary(changes, money))
 
@@ -278,10 +276,10 @@ def _tables(found: Sequence[Any]) -> str:
 
 def _summary(changes: Sequence[Any], money: _Money) -> str:
     counts = {effect: sum(change.effect == effect for change in changes) for effect in _MARKS}
-    told_ = ", ".join(f"{number} {effect}" for effect, number in counts.items() if number)
+    effects = ", ".join(f"{number} {effect}" for effect, number in counts.items() if number)
     priced = [usd for change in changes if (usd := money.of(change)) is not None]
     cost = f"; ${sum(priced):,.2f} once, by {money.title}" if priced else ""
-    return f"{_counted(len(changes))}: {told_}{cost}."
+    return f"{_count_changes(len(changes))}: {effects}{cost}."
 
 
 def _say_json(found: Sequence[Any], money: _Money) -> None:
@@ -353,7 +351,7 @@ def _tell(
         if each.note:
             note(f"{each.change.table}: {each.note}.")
     if done:
-        say(f"Done: {_counted(len(done))}.")
+        say(f"Done: {_count_changes(len(done))}.")
     if any(each.change.kind == "add index" and each.change.warnings for each in done):
         note(
             "Items that were written before lack the keys of a new index; tavola backfill --plan tells of them."

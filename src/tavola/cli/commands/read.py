@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from tavola.cli.failures import told
+from tavola.cli.failures import reporting_errors
 from tavola.cli.output import note, say, say_json
 from tavola.cli.parameters import BUNDLE, Argument, Option
 from tavola.cli.targets import (
@@ -14,9 +14,9 @@ from tavola.cli.targets import (
     Target,
     TargetOptions,
     TargetRefused,
-    json_of,
-    key_of,
-    moment,
+    parse_item_key,
+    parse_json_object,
+    parse_moment,
 )
 
 AsOf = Annotated[
@@ -50,17 +50,17 @@ def read(
     at: TargetOptions = BUNDLE,
 ) -> None:
     """Print items of TABLE as DynamoDB JSON, one a line; as of an earlier moment where recovery is on."""
-    with told(f"Cannot read {table}."):
+    with reporting_errors(f"Cannot read {table}."):
         if sum((key is not None, query is not None, scan)) > 1:
             raise TargetRefused("--key, --query and --scan are three ways to read; give one")
         with at.open() as target:
-            wanted = None if key is None else key_of(target, table, key)
-            asked = target
+            wanted = None if key is None else parse_item_key(target, table, key)
+            source = target
             if as_of is not None:
-                at_us = moment(as_of)
-                asked = Target(target.connection.as_of(at_us / 1_000_000), None)
+                at_us = parse_moment(as_of)
+                source = Target(target.connection.as_of(at_us / 1_000_000), None)
             if wanted is not None:
-                item = asked.call("GetItem", TableName=table, Key=wanted, ConsistentRead=True).get("Item")
+                item = source.call("GetItem", TableName=table, Key=wanted, ConsistentRead=True).get("Item")
                 found = iter(()) if item is None else iter((item,))
             else:
                 request = {
@@ -68,11 +68,15 @@ def read(
                     "IndexName": index,
                     "KeyConditionExpression": query,
                     "FilterExpression": kept,
-                    "ExpressionAttributeValues": None if values is None else json_of("--values", values),
-                    "ExpressionAttributeNames": None if names is None else json_of("--names", names),
+                    "ExpressionAttributeValues": None
+                    if values is None
+                    else parse_json_object("--values", values),
+                    "ExpressionAttributeNames": None
+                    if names is None
+                    else parse_json_object("--names", names),
                     "ScanIndexForward": False if reverse and query is not None else None,
                 }
-                found = _items(asked, "Scan" if query is None else "Query", request)
+                found = _items(source, "Scan" if query is None else "Query", request)
             count = 0
             for item in found:
                 say(_json(item))
@@ -89,11 +93,11 @@ def history(
     at: TargetOptions = BUNDLE,
 ) -> None:
     """Print every version of one item that recovery keeps, the earliest first, each with its time."""
-    with told(f"Cannot read the history of an item of {table}."):
+    with reporting_errors(f"Cannot read the history of an item of {table}."):
         if not key:
             raise TargetRefused("An item has a history, a table has not; give its key with --key")
         with at.open() as target:
-            for version in target.connection.history(table, key_of(target, table, key)):
+            for version in target.connection.history(table, parse_item_key(target, table, key)):
                 since = None if version.since is None else version.since.isoformat().replace("+00:00", "Z")
                 if as_json:
                     say_json(

@@ -8,7 +8,7 @@ from typing import Annotated
 import click
 
 from tavola.cli.exits import Exit
-from tavola.cli.failures import told
+from tavola.cli.failures import reporting_errors
 from tavola.cli.keys import KeyUnusable, StoreKeyOptions, read_store_key
 from tavola.cli.output import complain, say
 from tavola.cli.parameters import BUNDLE, Argument, Option
@@ -25,11 +25,11 @@ def rekey(
     decrypt: Annotated[bool, Option("--decrypt", help="Write it in clear, without any key.")] = False,
     store_key: StoreKeyOptions = BUNDLE,
 ) -> None:
-    """Encrypt FILE, change its key, or decrypt it; it is written anew, so it needs its size in free space."""
+    """Encrypt FILE, change its key, or decrypt it; the file is rewritten, which needs as much free space as it has now."""
     if not file.is_file():
         complain(f"Cannot rekey {file}.", "It is not there.", "Name the file of a store.")
         raise click.exceptions.Exit(Exit.NOT_FOUND)
-    with told(f"Cannot rekey {file}."):
+    with reporting_errors(f"Cannot rekey {file}."):
         from tavola.engine import change_key
 
         old = store_key.read()

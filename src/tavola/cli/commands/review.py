@@ -1,4 +1,4 @@
-"""`tavola app terraform-review ingest`, `analyse` and `sweep`: reviews from outside and blobs of nobody, without a server."""
+"""`tavola app terraform-review ingest`, `analyse` and `sweep`: load reviews and delete unused blobs, without a server."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Annotated, Any
 
 import click
 
-from tavola.cli.applications import TERRAFORM_REVIEW, module_of, shell, told_of_app
-from tavola.cli.choices import (
-    AppStore,
+from tavola.cli.app_options import (
+    AppStoreOption,
     Environment,
     StorageOptions,
 )
+from tavola.cli.applications import TERRAFORM_REVIEW, module_of, reporting_app_errors, shell
 from tavola.cli.exits import Exit
 from tavola.cli.output import complain, note, say, say_json
 from tavola.cli.parameters import BUNDLE, Argument, Option
@@ -31,18 +31,18 @@ def ingest(
             help="A review result as JSON, a list of them, or one on each line; - reads them here.",
         ),
     ],
-    store: AppStore,
+    store: AppStoreOption,
     environment: Environment = "dev",
     storage: StorageOptions = BUNDLE,
     as_json: AsJson = False,
 ) -> None:
-    """Store review results from a file; one that is stored already is told so, and not stored again."""
+    """Store review results from a file; results that are stored already are reported and skipped."""
     what = f"Cannot take in {file}."
     data = _read(file, what)
-    with told_of_app(what):
+    with reporting_app_errors(what):
         intake = module_of(TERRAFORM_REVIEW, "intake")
         with (
-            _told(what, as_json=as_json),
+            _reporting_intake_errors(what, as_json=as_json),
             storage.open(store) as keeping,
         ):
             settings = _in_environment(storage.settings(store, keeping), environment)
@@ -54,7 +54,7 @@ def ingest(
 def analyse(
     folder: Annotated[Path, Argument(help="The folder of Terraform code.")],
     stack: Annotated[str, Option("--stack", help="The stack that the code is of.")],
-    store: AppStore,
+    store: AppStoreOption,
     run: Annotated[
         str | None, Option("--run", help="What this run is called; one made of chance if left out.")
     ] = None,
@@ -72,10 +72,10 @@ def analyse(
 ) -> None:
     """Let checkov look at a folder of Terraform code, and store what it finds as a review of a stack."""
     what = f"Cannot review {folder}."
-    with told_of_app(what):
+    with reporting_app_errors(what):
         intake = module_of(TERRAFORM_REVIEW, "intake")
         program = module_of(TERRAFORM_REVIEW, "checkov")
-        with _told(what, as_json=as_json):
+        with _reporting_intake_errors(what, as_json=as_json):
             found = program.find_program(None if checkov is None else checkov.expanduser(), search)
             analyser = program.Checkov(found, timeout_s=timeout_s)
             with storage.open(store) as keeping:
@@ -103,33 +103,33 @@ def analyse(
 
 
 def sweep(
-    store: AppStore,
+    store: AppStoreOption,
     environment: Environment = "dev",
     storage: StorageOptions = BUNDLE,
     as_json: Annotated[bool, Option("--json", help="Print how many as one JSON line.")] = False,
 ) -> None:
     """Delete code in the blob store that no version points to: what refused, overtaken and expired reviews left behind.
 
-    One sweep notes what nobody points to, and one that comes a day later deletes it. So it is run every day or week.
+    A sweep marks unreferenced blobs, and a sweep at least a day later deletes them. Run it every day or week.
     """
     what = "Cannot sweep the blobs of the reviews."
     with (
-        told_of_app(what),
+        reporting_app_errors(what),
         storage.open(store) as keeping,
     ):
         settings = _in_environment(storage.settings(store, keeping), environment)
         swept = _with_store(settings, lambda made: made.sweep_blobs())
-    told = {
+    counts = {
         "deleted": len(swept.orphans),
         "noted": len(swept.noted),
         "kept": swept.kept,
         "young": swept.young,
     }
     if as_json:
-        say_json("tavola.sweep/1", told)
+        say_json("tavola.sweep/1", counts)
     else:
         say(
-            f"{told['deleted']} deleted, {told['noted']} noted for a sweep a day from now, {told['kept']} in use"
+            f"{counts['deleted']} deleted, {counts['noted']} noted for a sweep a day from now, {counts['kept']} in use"
         )
 
 
@@ -160,15 +160,15 @@ def _with_store(settings: Any, work: Callable[[Any], Awaitable[Any]]) -> Any:
             f"What is large goes to {settings.state}, where the application must look too: give both one --state or --blobs."
         )
 
-    async def opened() -> Any:
+    async def run() -> Any:
         async with shell().opened_store(settings, reviews) as store:
             return await work(web.review_store(store))
 
-    return asyncio.run(opened())
+    return asyncio.run(run())
 
 
 @contextmanager
-def _told(what: str, *, as_json: bool) -> Iterator[None]:
+def _reporting_intake_errors(what: str, *, as_json: bool) -> Iterator[None]:
     """Turn results that cannot be stored, or not all, into three lines and an exit code; tell those that were."""
     taken = module_of(TERRAFORM_REVIEW, "errors").RunRecorded
     stopped = module_of(TERRAFORM_REVIEW, "intake").IntakeStopped

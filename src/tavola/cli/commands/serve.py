@@ -12,7 +12,7 @@ import click
 
 from tavola import __version__
 from tavola.cli.exits import Exit
-from tavola.cli.failures import told
+from tavola.cli.failures import reporting_errors
 from tavola.cli.keys import KeyUnusable, StoreKeyOptions
 from tavola.cli.output import complain, log_to_terminal, note, own_command, say, say_json
 from tavola.cli.parameters import BUNDLE, Argument, Option
@@ -38,15 +38,15 @@ from tavola.cli.settings import (
     WORDING,
     option,
 )
-from tavola.cli.studios import (
-    Kept,
-    declared_by,
-    directory_port,
-    log_port,
-    made,
-    merged,
-    names_at,
-    told_of_studio,
+from tavola.cli.studio_options import (
+    StudioTarget,
+    access_log_reader,
+    allowed_host_names,
+    directory_reader,
+    load_declared_designs,
+    merge_designs,
+    open_studio,
+    reporting_studio_errors,
 )
 
 if TYPE_CHECKING:
@@ -108,11 +108,11 @@ def serve(
         iam = None
     beside = None
     if studio:
-        alone = auth == "strict" or tls_cert is not None  # the studio asks nobody who they are
-        beside = Beside(
+        alone = auth == "strict" or tls_cert is not None  # the studio does not authenticate
+        beside = StudioSettings(
             "127.0.0.1" if alone else host, studio_port, tuple(studio_design or ()), studio_region
         )
-    telling = told(what) if beside is None else told_of_studio(what, STUDIO_PORT.flag)
+    telling = reporting_errors(what) if beside is None else reporting_studio_errors(what, STUDIO_PORT.flag)
     with telling, ExitStack() as opened:
         from tavola.engine import Engine
         from tavola.server import AccessLog, Endpoint, Safeguards, is_loopback
@@ -168,17 +168,17 @@ def serve(
         if beside is None:
             listen(engine, host=host, port=port, safeguards=safeguards, ready=greet)
             return
-        from tavola.cli.running import run_until_asked
+        from tavola.cli.server_loop import run_until_signal
 
-        kept = _kept(beside, engine, file, access_log, iam)
-        run_until_asked(
-            lambda stopping: _served(engine, host, port, safeguards, beside, kept, stopping),
+        kept = _studio_target(beside, engine, file, access_log, iam)
+        run_until_signal(
+            lambda stopping: _serve(engine, host, port, safeguards, beside, kept, stopping),
             lambda where: greet(*where),
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class StudioSettings:
     """The studio beside an endpoint: where it shall listen, and what it shall show."""
 
     host: str
@@ -187,30 +187,36 @@ class Beside:
     region: str
 
 
-def _kept(
-    beside: Beside, engine: Engine, file: Path | None, access_log: Path | None, iam: Path | None
-) -> Kept:
+def _studio_target(
+    beside: StudioSettings, engine: Engine, file: Path | None, access_log: Path | None, iam: Path | None
+) -> StudioTarget:
     from tavola.protocol.accounts import DEFAULT_SCOPE
     from tavola.studio import Where
 
-    declared = declared_by(beside.designs)
+    declared = load_declared_designs(beside.designs)
     kind, text = ("memory", "in memory") if file is None else ("file", str(file.absolute()))
-    return Kept(
+    return StudioTarget(
         engine,
         Where(kind, text, beside.region, DEFAULT_SCOPE.account),  # type: ignore[arg-type]  # one of two
         beside.region,
         DEFAULT_SCOPE.account,
         read_only=False,
         declared=declared,
-        design=merged(declared),
-        log=None if access_log is None else log_port(access_log),
-        directory=None if iam is None else directory_port(iam),
+        design=merge_designs(declared),
+        log=None if access_log is None else access_log_reader(access_log),
+        directory=None if iam is None else directory_reader(iam),
     )
 
 
 @asynccontextmanager
-async def _served(
-    engine: Engine, host: str, port: int, safeguards: Any, beside: Beside, kept: Kept, stopping: Any
+async def _serve(
+    engine: Engine,
+    host: str,
+    port: int,
+    safeguards: Any,
+    beside: StudioSettings,
+    kept: StudioTarget,
+    stopping: Any,
 ) -> AsyncIterator[tuple[Any, str]]:
     """Serve the endpoint and the studio until the block ends; the studio goes first."""
     from tavola.server import Server, ServerLimits, allow_files
@@ -222,8 +228,8 @@ async def _served(
     await server.start()
     try:
         where = replace(kept.where, endpoint=server.endpoint.url)
-        async with made(replace(kept, where=where)) as studio:
-            face = create(studio, hosts=names_at(beside.host, safeguards.hosts))
+        async with open_studio(replace(kept, where=where)) as studio:
+            face = create(studio, hosts=allowed_host_names(beside.host, safeguards.hosts))
             async with serving(face, beside.host, beside.port) as served:
                 stopping.on_hurry(served.hurry)
                 yield server.endpoint, f"{served.url}/"

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 import click
 
-from tavola.cli.designs import Subject, load_design
+from tavola.cli.designs import DesignArgument, load_design
 from tavola.cli.exits import Exit
-from tavola.cli.failures import told
+from tavola.cli.failures import reporting_errors
 from tavola.cli.files import deliver
 from tavola.cli.output import bar, complain, note, say, say_json
 from tavola.cli.parameters import Option
@@ -22,7 +22,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
 def simulate(
-    target: Subject,
+    target: DesignArgument,
     hours: Annotated[
         float | None,
         Option(help="How long, 24 unless told; less than a day is around the busiest hour."),
@@ -90,7 +90,7 @@ def simulate(
     as_json: Annotated[bool, Option("--json", help="Print everything that was found as JSON.")] = False,
 ) -> None:
     """Simulate a day of a design's access patterns on DynamoDB's partitions, and say what is throttled, where and why."""
-    with told(f"Cannot simulate {target}.", failed=Exit.USAGE):
+    with reporting_errors(f"Cannot simulate {target}.", failed=Exit.USAGE):
         from tavola.design import simulation
         from tavola.design.charts import chart_format
         from tavola.design.simulation import Scenario
@@ -181,7 +181,7 @@ def _burst(text: str) -> Any:
 
 
 def _records(path: Path) -> Iterator[object]:
-    """Give each line of a log as data, None for one that is none."""
+    """Yield each line of a log as data, None for a line that is not JSON."""
     import msgspec
 
     from tavola.server import files_of

@@ -9,13 +9,13 @@ from typing import Annotated, Any
 
 import click
 
-from tavola.cli.books import Date, Prices, Region, book_of
-from tavola.cli.designs import Subject, load_design
+from tavola.cli.designs import DesignArgument, load_design
 from tavola.cli.exits import Exit
-from tavola.cli.failures import told
+from tavola.cli.failures import reporting_errors
 from tavola.cli.files import deliver
 from tavola.cli.output import complain, note, say, say_json
 from tavola.cli.parameters import Option
+from tavola.cli.price_books import Date, Prices, Region, load_chosen_book
 
 
 class Style(StrEnum):
@@ -27,7 +27,7 @@ class Style(StrEnum):
 
 
 def solve(
-    target: Subject,
+    target: DesignArgument,
     as_json: Annotated[
         bool, Option("--json", help="Print the design as a document, with prices and reasons.")
     ] = False,
@@ -64,12 +64,12 @@ def solve(
     if as_json and as_python:
         complain("One form at a time.", "--json and --python were both given", "Leave one of them out.")
         raise click.exceptions.Exit(Exit.USAGE)
-    with told(f"Cannot solve {target}."):
+    with reporting_errors(f"Cannot solve {target}."):
         from tavola.design.solver import as_document, as_text
         from tavola.design.solver import solve as solve_
 
         solved = solve_(
-            load_design(target, unkeyed=True), style=style.value, book=book_of(region, date, prices)
+            load_design(target, unkeyed=True), style=style.value, book=load_chosen_book(region, date, prices)
         )
         module = as_python or (out is not None and out.suffix == ".py")
         if out is not None:

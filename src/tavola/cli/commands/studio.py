@@ -13,13 +13,20 @@ from typing import Annotated, Any, TypeAlias
 import click
 
 from tavola import __version__
-from tavola.cli.choices import AllowHost, Host
+from tavola.cli.app_options import AllowHost, Host
 from tavola.cli.commands.app import warn_of_others
 from tavola.cli.exits import Exit
 from tavola.cli.output import complain, log_to_terminal, note, say, say_json
 from tavola.cli.parameters import Argument, Option
 from tavola.cli.settings import BASE_PATH, IAM, STUDIO_PORT, option
-from tavola.cli.studios import Asked, Kept, kept_for, made, names_at, told_of_studio
+from tavola.cli.studio_options import (
+    StudioOptions,
+    StudioTarget,
+    allowed_host_names,
+    open_studio,
+    open_studio_target,
+    reporting_studio_errors,
+)
 from tavola.cli.targets import Account, Region, StoreKey
 
 Designs: TypeAlias = Annotated[
@@ -97,12 +104,12 @@ def studio(
     as_json: Annotated[bool, Option("--json", help="Print where it listens as one JSON line.")] = False,
 ) -> None:
     """Serve the studio: data, access patterns, design, heat, cost, changes and operations of tables, in a browser."""
-    from tavola.cli.running import run_until_asked
+    from tavola.cli.server_loop import run_until_signal
 
     log_to_terminal()
     what = f"Cannot serve the studio on port {port}."
     path = checked_base(what, base_path)
-    asked = Asked(
+    options = StudioOptions(
         tuple(designs or ()),
         store,
         endpoint,
@@ -115,14 +122,14 @@ def studio(
         iam,
     )
     hosts = tuple(name.strip() for name in allow_host.split(",") if name.strip())
-    with told_of_studio(what), kept_for(asked) as kept:
+    with reporting_studio_errors(what), open_studio_target(options) as kept:
 
         def ready(where: Listening) -> None:
             _greet(where, kept, as_json=as_json)
             if open_ and not webbrowser.open(where.url):
                 note(f"No browser opens here; go to {where.url} yourself.")
 
-        run_until_asked(lambda stopping: _served(kept, host, port, path, hosts, stopping), ready)
+        run_until_signal(lambda stopping: _serve(kept, host, port, path, hosts, stopping), ready)
 
 
 def checked_base(what: str, text: str) -> str:
@@ -139,21 +146,21 @@ def checked_base(what: str, text: str) -> str:
 
 
 @asynccontextmanager
-async def _served(
-    kept: Kept, host: str, port: int, base_path: str, hosts: tuple[str, ...], stopping: Any
+async def _serve(
+    kept: StudioTarget, host: str, port: int, base_path: str, hosts: tuple[str, ...], stopping: Any
 ) -> AsyncIterator[Listening]:
-    from tavola.cli.running import tended
+    from tavola.cli.server_loop import running_background_work
     from tavola.studio import create
     from tavola.web import serving
 
-    async with tended(kept.engine), made(kept) as studio:
-        face = create(studio, base_path=base_path, hosts=names_at(host, hosts))
+    async with running_background_work(kept.engine), open_studio(kept) as studio:
+        face = create(studio, base_path=base_path, hosts=allowed_host_names(host, hosts))
         async with serving(face, host, port) as served:
             stopping.on_hurry(served.hurry)
             yield Listening(served.address, base_path)
 
 
-def _greet(where: Listening, kept: Kept, *, as_json: bool) -> None:
+def _greet(where: Listening, kept: StudioTarget, *, as_json: bool) -> None:
     from tavola.studio import Assets
     from tavola.web import is_loopback
 

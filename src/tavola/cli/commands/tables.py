@@ -6,16 +6,16 @@ from typing import Annotated, Any
 
 import click
 
-from tavola.cli.designs import Design, TableName, load_tables, modelled
+from tavola.cli.designs import DesignOption, TableName, connect_to_tables, load_tables
 from tavola.cli.exits import Exit
-from tavola.cli.failures import told
+from tavola.cli.failures import reporting_errors
 from tavola.cli.output import note, say, say_json
 from tavola.cli.parameters import BUNDLE, Option
 from tavola.cli.targets import TargetOptions
 
 
 def tables(
-    design: Design,
+    design: DesignOption,
     apply: Annotated[
         bool,
         Option("--apply", help="Make the tables what the design says, one change after the other."),
@@ -27,16 +27,16 @@ def tables(
     table_name: TableName = None,
     at: TargetOptions = BUNDLE,
 ) -> None:
-    """Tell what the tables that are there have otherwise than their design; the exit code is 1 if anything is left.
+    """Compare deployed tables with their design. Exits with 1 if there are differences.
 
     A missing table is made with --apply, and so are indexes, the stream and settings. What takes something away is
     done with --drop alone. A key or a local index cannot be changed in place.
     """
     left: list[Any] = []
-    with told(f"Cannot compare the tables of {design}."):
+    with reporting_errors(f"Cannot compare the tables of {design}."):
         found = load_tables(design)
         with at.open(new=apply) as target:
-            db = modelled(target, found, table_name)
+            db = connect_to_tables(target, found, table_name)
             for table in found:
                 if apply:
                     for change in db.apply_changes(table, drop=drop).changes:

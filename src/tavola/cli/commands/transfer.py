@@ -13,16 +13,22 @@ import click
 
 from tavola.cli.commands.importing import import_design
 from tavola.cli.exits import Exit
-from tavola.cli.failures import told
+from tavola.cli.failures import reporting_errors
+from tavola.cli.file_locations import (
+    FORMATS,
+    ImportSource,
+    find_import_source,
+    find_server_source,
+    locate_files,
+)
 from tavola.cli.output import complain, say, say_json
 from tavola.cli.parameters import BUNDLE, Argument, Option
-from tavola.cli.places import FORMATS, Source, place_of, source_at, source_of
 from tavola.cli.settings import BUCKETS, option
 from tavola.cli.targets import (
     Target,
     TargetOptions,
     TargetRefused,
-    moment,
+    parse_moment,
 )
 
 AsJson = Annotated[bool, Option("--json", help="Print the result as JSON.")]
@@ -62,8 +68,8 @@ def export(
     at: TargetOptions = BUNDLE,
 ) -> None:
     """Write TABLE to files in the layout of an AWS export, and wait until they are there."""
-    with told(f"Cannot export {table}."):
-        place = place_of(destination, buckets, local=at.store is not None)
+    with reporting_errors(f"Cannot export {table}."):
+        place = locate_files(destination, buckets, local=at.store is not None)
         times = _moments(time, since, until, new_images)
         if place.root is not None:
             _make(place.root / place.bucket)
@@ -78,7 +84,7 @@ def export(
                 ExportFormat=FORMATS[form],
                 **times,
             )["ExportDescription"]
-            done = _followed(
+            done = _follow_job(
                 target,
                 f"Exporting {table}",
                 described["ItemCount"],
@@ -143,19 +149,19 @@ def import_(
     """
     what = f"Cannot import {source}."
     if table is None and hash_key is None:
-        told_of_data = {
+        data_options = {
             "--range": range_key,
             "--index": index,
             "--format": form,
             "--compression": compression,
         }
-        told_of_data |= {"--delimiter": delimiter, "--header": header}
-        given = [name for name, value in told_of_data.items() if value is not None]
+        data_options |= {"--delimiter": delimiter, "--header": header}
+        given = [name for name, value in data_options.items() if value is not None]
         if given or source.startswith("s3://"):
             raise click.BadParameter(
                 f"{', '.join(given) or source} is of a table's items; give --table and --hash with it"
             )
-        with told(what):
+        with reporting_errors(what):
             there = at.open(new=True) if samples else None
             import_design(source, out, as_json=as_json, samples=there)
         return
@@ -165,17 +171,17 @@ def import_(
         raise click.BadParameter(
             "--out and --samples are of a design; leave --table and --hash out with them"
         )
-    with told(what):
-        found = source_of(source, buckets, local=at.store is not None)
+    with reporting_errors(what):
+        found = find_import_source(source, buckets, local=at.store is not None)
         if at.store is not None:
-            _check_told(found, form)
+            _check_format_known(found, form)
         logs = None if at.store is None else at.store.absolute().with_name(f"{at.store.name}.logs")
         taken = None if found.place.root is None else _buckets(found.place.root, logs)
         with at.open(buckets=taken, new=True) as target:
             if at.store is None:
                 if form is None or compression is None:
-                    found = source_at(target, found, form)
-                _check_told(found, form)
+                    found = find_server_source(target, found, form)
+                _check_format_known(found, form)
             begun = target.call(
                 "ImportTable",
                 S3BucketSource={"S3Bucket": found.place.bucket, "S3KeyPrefix": found.place.prefix},
@@ -184,7 +190,7 @@ def import_(
                 InputCompressionType=found.packing if compression is None else compression.upper(),
                 TableCreationParameters=_definition(table, hash_key, range_key, index or []),
             )["ImportTableDescription"]
-            done = _followed(
+            done = _follow_job(
                 target,
                 f"Importing {table}",
                 found.bytes,
@@ -219,7 +225,7 @@ def _make(folder: Path) -> None:
         ) from error
 
 
-def _check_told(found: Source, form: str | None) -> None:
+def _check_format_known(found: ImportSource, form: str | None) -> None:
     if form is not None or found.format is not None:
         return
     if found.place.root is not None:
@@ -231,7 +237,7 @@ def _check_told(found: Source, form: str | None) -> None:
 
 
 def _log_of(done: dict[str, Any], logs: Path | None) -> str:
-    """Return where it is told which rows were refused, and why; a server has it beside its buckets."""
+    """Return where the log of rejected rows is; a server keeps it beside its buckets."""
     place = f"aws-dynamodb/imports/{done['ImportArn'].rpartition('/')[2]}/error"
     if logs is not None:
         return str(logs / place)
@@ -291,12 +297,12 @@ def _moments(time: str | None, since: str | None, until: str | None, new_images:
     if since is None:
         if until is not None or new_images:
             raise TargetRefused("--until and --new-images say more of --since, which is not given")
-        return {} if time is None else {"ExportTime": moment(time) / 1_000_000}
+        return {} if time is None else {"ExportTime": parse_moment(time) / 1_000_000}
     if time is not None:
         raise TargetRefused("--time is one moment and --since a period; give one of them")
-    period: dict[str, Any] = {"ExportFromTime": moment(since) / 1_000_000}
+    period: dict[str, Any] = {"ExportFromTime": parse_moment(since) / 1_000_000}
     if until is not None:
-        period["ExportToTime"] = moment(until) / 1_000_000
+        period["ExportToTime"] = parse_moment(until) / 1_000_000
     if new_images:
         period["ExportViewType"] = "NEW_IMAGE"
     return {"ExportType": "INCREMENTAL_EXPORT", "IncrementalExportSpecification": period}
@@ -315,11 +321,11 @@ def _recover(target: Target, table: str, *, wanted: bool) -> None:
         )
 
 
-def _followed(
-    target: Target, what: str, total: int, asked: tuple[str, str, str], *, counted: str, **arn: str
+def _follow_job(
+    target: Target, what: str, total: int, names: tuple[str, str, str], *, counted: str, **arn: str
 ) -> dict[str, Any]:
     """Wait for the end of a transfer, showing how far it is, and return its description."""
-    operation, member, noun = asked
+    operation, member, noun = names
 
     def done() -> int | None:
         described = target.call(operation, **arn)[member]

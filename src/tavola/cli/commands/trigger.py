@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 import click
 
 from tavola.cli.exits import Exit
-from tavola.cli.failures import told
+from tavola.cli.failures import reporting_errors
 from tavola.cli.output import complain, log_to_terminal, note, say, say_json
 from tavola.cli.parameters import BUNDLE, Argument, Option
 from tavola.cli.targets import TargetOptions
@@ -89,7 +89,11 @@ def trigger(
         raise click.exceptions.Exit(Exit.USAGE)
     # What a handler prints is no part of a result that a program reads.
     apart = redirect_stdout(sys.stderr) if as_json else nullcontext()
-    with apart, told(f"Cannot run {handler} on the stream of {table or stream_arn}."), _named_as_options():
+    with (
+        apart,
+        reporting_errors(f"Cannot run {handler} on the stream of {table or stream_arn}."),
+        _named_as_options(),
+    ):
         from tavola.triggers import REPORT_FAILURES, Mapping, Trigger
 
         mapping = Mapping(

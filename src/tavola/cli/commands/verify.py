@@ -8,14 +8,14 @@ from typing import Annotated, Any
 
 import click
 
-from tavola.cli.designs import TableName, load_tables, modelled
+from tavola.cli.designs import TableName, connect_to_tables, load_tables
 from tavola.cli.exits import Exit
-from tavola.cli.failures import told
+from tavola.cli.failures import reporting_errors
 from tavola.cli.keys import Key, read_store_key
 from tavola.cli.output import bar, complain, note, say, say_json
+from tavola.cli.pace_options import CheckpointPath, PaceOptions, Segments, UnitsPerSecond
 from tavola.cli.parameters import BUNDLE, Argument, Option
 from tavola.cli.targets import Target, TargetOptions, TargetRefused
-from tavola.cli.upkeep import CheckpointPath, PaceOptions, Segments, UnitsPerSecond
 
 
 def verify(
@@ -48,17 +48,17 @@ def verify(
     if design is None:
         _verify_file(file, (at.key_file, at.key_command, key), as_json=as_json, repair=repair)
         return
-    with told(f"Cannot verify the keys of {design}."):
+    with reporting_errors(f"Cannot verify the keys of {design}."):
         tables = load_tables(design)
         if checkpoint is not None and len(tables) > 1:
             raise TargetRefused("A checkpoint is of one table; name it with --design MODULE:TABLE")
         with replace(at, store=file or at.store, store_key=key).open() as target:
-            db = modelled(target, tables, table_name)
+            db = connect_to_tables(target, tables, table_name)
             pace = PaceOptions(segments, units_per_second, checkpoint)
-            reports = [_verified(target, db, table, table_name, pace, repair=repair) for table in tables]
+            reports = [_verify_table(target, db, table, table_name, pace, repair=repair) for table in tables]
     for report in reports:
         _tell_keys(report, as_json=as_json)
-    if any(_left(report, repair) for report in reports):
+    if any(_problems_left(report, repair) for report in reports):
         if not as_json:
             complain(
                 "There are keys or guards that are not what their items say.",
@@ -70,7 +70,7 @@ def verify(
         raise click.exceptions.Exit(Exit.FAILED)
 
 
-def _verified(
+def _verify_table(
     target: Target, db: Any, table: Any, name: str | None, pace: PaceOptions, *, repair: bool
 ) -> Any:
     name = name or table.settings.name
@@ -79,7 +79,7 @@ def _verified(
         return db.verify_keys(table, repair=repair, **pace.options(lambda done: show(done.done)))
 
 
-def _left(report: Any, repair: bool) -> bool:
+def _problems_left(report: Any, repair: bool) -> bool:
     """Return whether something is wrong still."""
     if not repair:
         return not report.sound
@@ -122,7 +122,9 @@ def _tell_keys(report: Any, *, as_json: bool) -> None:
     for each in report.unreadable:
         say(f"{each.entity} {each.plain_key}: it cannot be read: {each.reason}")
     if report.unknown:
-        note(f"{_counted(report.counts['unknown'], 'item')} of no entity in the design were passed over.")
+        note(
+            f"{_count_phrase(report.counts['unknown'], 'item')} of no entity in the design were passed over."
+        )
     note(f"{report}.")
 
 
@@ -140,7 +142,7 @@ def _verify_file(
         why = "It is a folder." if file.is_dir() else "It is not there."
         complain(f"Cannot verify {file}.", why, "Name the file of a store.")
         raise click.exceptions.Exit(Exit.NOT_FOUND)
-    with told(f"Cannot verify {file}."):
+    with reporting_errors(f"Cannot verify {file}."):
         from tavola.engine import verify as verified
 
         report = verified(file, key=read_store_key(*keys))
@@ -163,13 +165,13 @@ def _verify_file(
         if report.untold:
             say(f"and {report.untold} more")
         note(
-            f"{_counted(report.tables, 'table')}, {_counted(report.backups, 'backup')}, "
-            f"{_counted(report.items, 'item')} and {_counted(report.changes, 'change')} were gone through."
+            f"{_count_phrase(report.tables, 'table')}, {_count_phrase(report.backups, 'backup')}, "
+            f"{_count_phrase(report.items, 'item')} and {_count_phrase(report.changes, 'change')} were gone through."
         )
     if problems:
         if not as_json:
             complain(
-                f"{file} has {_counted(len(problems) + report.untold, 'problem')}.",
+                f"{file} has {_count_phrase(len(problems) + report.untold, 'problem')}.",
                 "What is in it is not all as it was written.",
                 "Restore it from a copy; keep this one until the copy is verified too.",
             )
@@ -178,6 +180,6 @@ def _verify_file(
         say(f"{file} is sound.")
 
 
-def _counted(number: int, what: str) -> str:
+def _count_phrase(number: int, what: str) -> str:
     """Return a number of things, as a person says it."""
     return f"{number} {what}{'' if number == 1 else 's'}"

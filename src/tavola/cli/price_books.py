@@ -32,13 +32,13 @@ Prices: TypeAlias = Annotated[
 ]
 
 
-def book_of(region: str | None, date: str | None, prices: str | None) -> Any:
+def load_chosen_book(region: str | None, date: str | None, prices: str | None) -> Any:
     """Return the price book that options ask for; `--prices` stands alone."""
     from tavola.design.cost import CostRefused
     from tavola.prices import labelled_book, load_book, read_book
 
     if prices is not None:
-        beside = [name for name, told in (("--region", region), ("--date", date)) if told is not None]
+        beside = [name for name, value in (("--region", region), ("--date", date)) if value is not None]
         if beside:
             raise CostRefused(f"--prices and {beside[0]} cannot both be followed; give one of them")
         return read_book(Path(prices)) if prices.endswith(".toml") else labelled_book(prices)

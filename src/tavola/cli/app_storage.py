@@ -1,4 +1,4 @@
-"""Keeping: where an application keeps its records, as `--store` names it, and what lies beside them."""
+"""App storage: the store that `--store` names for an application, and the folder of secrets, checkpoints and blobs beside it."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ from tavola.errors import TavolaError
 if TYPE_CHECKING:
     from tavola.engine import Engine
 
-BESIDE = ".apps"  # what the folder beside a file is called after the file's name
-HERE = Path(".tavola")
+STATE_SUFFIX = ".apps"  # appended to a file's name
+DEFAULT_STATE_FOLDER = Path(".tavola")
 
 _AWS = (
     *(".amazonaws.com", ".amazonaws.com.cn", ".amazonaws.eu", ".api.aws"),
     *(".api.amazonwebservices.com.cn", ".api.amazonwebservices.eu"),
     *(".c2s.ic.gov", ".api.aws.ic.gov", ".sc2s.sgov.gov", ".api.aws.scloud"),
     *(".cloud.adc-e.uk", ".api.cloud-aws.adc-e.uk", ".csp.hci.ic.gov", ".api.aws.hci.ic.gov"),
-)  # what the names of AWS's endpoints end in, in every partition
+)  # host suffixes of AWS endpoints, in every partition
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _SECRET_BYTES_LEAST = 16
 
 
 class SecretUnusable(TavolaError):
-    """A secret that cannot be read, or is none."""
+    """A secret file that cannot be read, or is too short."""
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
-    """Where records are kept."""
+class AppStorage:
+    """An open store: what to connect to, and the folder of the application's state."""
 
-    target: Any  # a text for connect(), or an engine that this process has open
-    told: str  # for a person
-    state: Path | None  # None: gone with the process
+    target: Any  # a target for connect(), or an engine that is open in this process
+    description: str  # as shown to the user
+    state: Path | None  # None: nothing outlives the process
     engine: Engine | None = None
     file: Path | None = None
 
 
 @contextmanager
-def kept(
+def open_app_store(
     store: str, state: Path | None, *, key: str | None = None, sync: str = "full", live: bool = False
-) -> Iterator[Keeping]:
-    """Give the place that `--store` names; a file is open while the block runs, and AWS only if it is meant."""
+) -> Iterator[AppStorage]:
+    """Open the store that `--store` names, for as long as the block runs; AWS only with `live`."""
     from tavola.connections import FORMS, ConnectionRefused
     from tavola.engine import Engine
 
@@ -59,20 +59,20 @@ def kept(
     if path is not None:
         check_folder(path)
         with closing(Engine.open(path, key=key, sync=sync)) as engine:
-            yield Keeping(engine, str(path.absolute()), state or beside(path), engine, path)
+            yield AppStorage(engine, str(path.absolute()), state or state_folder_beside(path), engine, path)
         return
     if store == "memory:":
         with closing(Engine.open()) as engine:
-            yield Keeping(engine, "in memory, gone when this ends", state, engine)
+            yield AppStorage(engine, "in memory, gone when this ends", state, engine)
         return
     if not store.startswith(("http://", "https://", "aws:")):
         raise ConnectionRefused(f"{store!r} is no target; give {FORMS}, or a file")
     check_live(store, live=live)
-    yield Keeping(store, store, state or HERE / _plain(store))
+    yield AppStorage(store, store, state or DEFAULT_STATE_FOLDER / _folder_name(store))
 
 
 def file_of(store: str) -> Path | None:
-    """Return the file that a text names, as `desk.db` or `file:desk.db`; None: it names none."""
+    """Return the file that a store name means, `desk.db` or `file:desk.db`; None if it is not a file."""
     if store.startswith("file:"):
         rest = store.removeprefix("file:")
         return Path(rest.removeprefix("//") if rest.startswith("///") else rest).expanduser()
@@ -81,13 +81,13 @@ def file_of(store: str) -> Path | None:
     return Path(store).expanduser()
 
 
-def beside(path: Path) -> Path:
-    """Return the folder of what belongs to a file's records and is not in it."""
-    return path.with_name(path.name + BESIDE)
+def state_folder_beside(path: Path) -> Path:
+    """Return the folder beside a store's file that holds the application's state."""
+    return path.with_name(path.name + STATE_SUFFIX)
 
 
 def check_folder(path: Path) -> None:
-    """Refuse a file whose folder is not there."""
+    """Exit with an error if the folder of a file does not exist."""
     if not path.parent.is_dir():
         complain(
             f"Cannot keep anything in {path}.",
@@ -98,7 +98,7 @@ def check_folder(path: Path) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make the folder of a file that nobody named; say so where that cannot be."""
+    """Create the folder of the default file, or report why that is not possible."""
     try:
         path.parent.mkdir(exist_ok=True)
     except OSError as error:
@@ -110,8 +110,8 @@ def make_folder(path: Path) -> None:
         raise click.exceptions.Exit(Exit.FAILED) from error
 
 
-def secret_in(path: Path | None) -> bytes | None:
-    """Return the secret in a file; the end of its line is not part of it."""
+def read_secret(path: Path | None) -> bytes | None:
+    """Return the secret in a file, without the line end."""
     if path is None:
         return None
     try:
@@ -126,10 +126,10 @@ def secret_in(path: Path | None) -> bytes | None:
 
 
 def check_live(store: str, *, live: bool) -> None:
-    """Let nobody make tables on AWS who did not say so; tell whose account it is."""
+    """Refuse to work on AWS without `--live`; with it, print a warning that names the account."""
     if not is_live(store):
         return
-    whose = _whose(store)
+    whose = _describe_account(store)
     if not live:
         complain(
             f"Not started on {store}.",
@@ -142,12 +142,12 @@ def check_live(store: str, *, live: bool) -> None:
 
 def is_live(store: str) -> bool:
     """Return whether a target is AWS, also by the address of one of its endpoints."""
-    host = (urlsplit(store).hostname or "").rstrip(".")  # a name may end in the root's own dot
+    host = (urlsplit(store).hostname or "").rstrip(".")  # a host name may end in a dot
     return store.startswith("aws:") or host.endswith(_AWS)
 
 
-def _whose(store: str) -> str:
-    """Return in words whose account and region it is, from the name of a table there; nothing is written."""
+def _describe_account(store: str) -> str:
+    """Describe the account and region behind a target, from the ARN of one of its tables."""
     from tavola.connections import connect
     from tavola.protocol.faults import Fault
 
@@ -164,6 +164,6 @@ def _whose(store: str) -> str:
             return f"an account that does not let its tables be listed{where}"
 
 
-def _plain(store: str) -> str:
-    """Return a target as the name of a folder."""
+def _folder_name(store: str) -> str:
+    """Return a folder name derived from a target."""
     return re.sub(r"[^A-Za-z0-9.-]+", "-", store).strip("-")

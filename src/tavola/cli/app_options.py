@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
+from tavola.cli.app_storage import AppStorage, open_app_store, read_secret
 from tavola.cli.applications import shell
-from tavola.cli.keeping import Keeping, kept, secret_in
 from tavola.cli.keys import Key, KeyCommand, KeyFile, read_store_key
 from tavola.cli.parameters import Option
 from tavola.cli.settings import (
@@ -28,7 +28,7 @@ from tavola.cli.settings import (
 )
 from tavola.cli.targets import Region
 
-AppStore: TypeAlias = Annotated[
+AppStoreOption: TypeAlias = Annotated[
     str,
     Option(
         "--store",
@@ -64,15 +64,15 @@ class StorageOptions:
     key: Key = None
 
     @contextmanager
-    def open(self, store: str) -> Iterator[Keeping]:
+    def open(self, store: str) -> Iterator[AppStorage]:
         """Open the store that --store names; a file stays open while the block runs."""
         if store.startswith("aws:"):  # it may name its region itself; the environment's is the default
             store = f"aws:{store.removeprefix('aws:') or self.region or ''}"
         key = read_store_key(self.key_file, self.key_command, self.key)
-        with kept(store, self.state, key=key, live=self.live) as keeping:
+        with open_app_store(store, self.state, key=key, live=self.live) as keeping:
             yield keeping
 
-    def settings(self, store: str, keeping: Keeping, hosts: str = "") -> Any:
+    def settings(self, store: str, keeping: AppStorage, hosts: str = "") -> Any:
         """Return the settings of an application on an open store."""
         return shell().Settings(
             target=keeping.target,
@@ -80,6 +80,6 @@ class StorageOptions:
             table_prefix=self.table_prefix,
             blobs=self.blobs,
             state=keeping.state,
-            secret=secret_in(self.secret_file),
+            secret=read_secret(self.secret_file),
             hosts=tuple(name.strip() for name in hosts.split(",") if name.strip()),
         )

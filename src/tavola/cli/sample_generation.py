@@ -184,8 +184,8 @@ def _child(line: Line, job: Job) -> None:
         asyncio.run(_work(line, job))
         line.send_bytes(_DONE)
     except (BrokenPipeError, ConnectionResetError):
-        pass  # nobody wants it any more
-    except Exception as error:  # noqa: BLE001 - told in the process that a person sees
+        pass  # the parent has gone
+    except Exception as error:  # noqa: BLE001 - reported by the parent process
         with suppress(OSError):
             line.send_bytes(_FAILED + f"{type(error).__name__}: {error}".encode())
 
@@ -234,17 +234,17 @@ def review_store(opened: Any) -> Any:
     return module_of(TERRAFORM_REVIEW, "web").review_store(opened)
 
 
-async def _load_support(opened: Any, job: Job, told: dict[str, Any]) -> None:
-    await module_of(SUPPORT_DESK, "seed").load(support_store(opened), tickets=job.count, **told)
+async def _load_support(opened: Any, job: Job, options: dict[str, Any]) -> None:
+    await module_of(SUPPORT_DESK, "seed").load(support_store(opened), tickets=job.count, **options)
 
 
-async def _load_service(opened: Any, job: Job, told: dict[str, Any]) -> None:
+async def _load_service(opened: Any, job: Job, options: dict[str, Any]) -> None:
     store = module_of(SERVICE_DESK, "web").desk_store(opened)
-    await module_of(SERVICE_DESK, "seed").load(store, tickets=job.count, **told)
+    await module_of(SERVICE_DESK, "seed").load(store, tickets=job.count, **options)
 
 
-async def _load_reviews(opened: Any, job: Job, told: dict[str, Any]) -> None:
-    await module_of(TERRAFORM_REVIEW, "seed").load(review_store(opened), reviews=job.count, **told)
+async def _load_reviews(opened: Any, job: Job, options: dict[str, Any]) -> None:
+    await module_of(TERRAFORM_REVIEW, "seed").load(review_store(opened), reviews=job.count, **options)
 
 
 _LOADS: dict[str, Callable[[Any, Job, dict[str, Any]], Awaitable[None]]] = {
@@ -255,5 +255,5 @@ _LOADS: dict[str, Callable[[Any, Job, dict[str, Any]], Awaitable[None]]] = {
 
 
 async def _load(opened: Any, job: Job, tell: Callable[[Any], None]) -> None:
-    told = {"entropy": SeededEntropy(job.seed), "now": job.now, "progress": tell}
-    await _LOADS[job.application.name](opened, job, told)
+    options = {"entropy": SeededEntropy(job.seed), "now": job.now, "progress": tell}
+    await _LOADS[job.application.name](opened, job, options)

@@ -1,7 +1,7 @@
-"""Places: where the files of an export or import are, and what tells their format and compression.
+"""File locations: where the files of an export or import are, and their format and compression.
 
-Files of this machine are looked at. Those of a server are not to be seen from here: what it knows of its own
-exports says where their data is, and the name that was given tells the rest.
+Local files are inspected. A server's files cannot be read from here, so their location and format come from the server's list
+of exports and from the name the user gave.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _NAMED_MAX = 5  # of several exports, in a sentence
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where files are, as the operations name it: a bucket, a prefix, and the folder of the buckets."""
+class FileLocation:
+    """A location as the operations name it: bucket, prefix, and the folder that holds the buckets."""
 
     bucket: str
     prefix: str
@@ -34,16 +34,16 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """The files of an import: where they are, what they hold as far as it is told, and their bytes."""
+class ImportSource:
+    """The files of an import: their location, their format if known, and their size."""
 
-    place: Place
+    place: FileLocation
     format: str | None
     packing: str
     bytes: int = 0  # 0: not known
 
 
-def place_of(text: str, buckets: Path | None, *, local: bool) -> Place:
+def locate_files(text: str, buckets: Path | None, *, local: bool) -> FileLocation:
     """Return where a destination or a source is, as the operations name it.
 
     A path of this machine needs no folder of buckets: some folder on the way to it has a bucket's name.
@@ -52,7 +52,7 @@ def place_of(text: str, buckets: Path | None, *, local: bool) -> Place:
         bucket, _, prefix = text.removeprefix(_S3).partition("/")
         if local and buckets is None:
             raise TargetRefused(f"{text} is in a bucket; name the folder of the buckets with {BUCKETS.flag}")
-        return Place(bucket, prefix, buckets if local else None)
+        return FileLocation(bucket, prefix, buckets if local else None)
     if not local:
         raise TargetRefused(
             f"A server reads and writes its own buckets (tavola serve {BUCKETS.flag}); name a place in them as "
@@ -62,21 +62,21 @@ def place_of(text: str, buckets: Path | None, *, local: bool) -> Place:
     for folder in (path, *path.parents):
         if _BUCKET.fullmatch(folder.name) and not folder.is_file():
             prefix = path.relative_to(folder).as_posix()
-            return Place(folder.name, "" if prefix == "." else prefix, folder.parent)
+            return FileLocation(folder.name, "" if prefix == "." else prefix, folder.parent)
     raise TargetRefused(f"No folder on the way to {path} has a name of plain letters; name another place")
 
 
-def source_of(source: str, buckets: Path | None, *, local: bool) -> Source:
+def find_import_source(source: str, buckets: Path | None, *, local: bool) -> ImportSource:
     """Return the files of an import as far as this machine can tell: all, or the name alone for a server's."""
     if source.startswith(_S3):
-        place = place_of(source, buckets, local=local)
+        place = locate_files(source, buckets, local=local)
         if place.root is None:
-            return Source(place, *told_by(source))
+            return ImportSource(place, *format_from_name(source))
         return _of_bucket(source, place, place.root / place.bucket)
     path = Path(source).expanduser()
     if not path.exists():
         raise TargetRefused(f"{path} is not there; name a file or a folder")
-    place = place_of(source, buckets, local=local)
+    place = locate_files(source, buckets, local=local)
     if path.is_dir():
         return _of_folder(path, place)
     others = [each.name for each in path.parent.iterdir() if each.name.startswith(path.name) and each != path]
@@ -84,11 +84,11 @@ def source_of(source: str, buckets: Path | None, *, local: bool) -> Source:
         raise TargetRefused(
             f"{others[0]} begins as {path.name} does, and S3 would take it along; move one of them elsewhere"
         )
-    format_, packing = told_by(path.name)
-    return Source(place, format_, packing, path.stat().st_size if packing == "NONE" else 0)
+    format_, packing = format_from_name(path.name)
+    return ImportSource(place, format_, packing, path.stat().st_size if packing == "NONE" else 0)
 
 
-def source_at(target: Target, source: Source, form: str | None) -> Source:
+def find_server_source(target: Target, source: ImportSource, form: str | None) -> ImportSource:
     """Return a server's files with what its own exports tell of them, unless they are of another `form`."""
     place = source.place
     if source.format is not None:
@@ -115,7 +115,7 @@ def source_at(target: Target, source: Source, form: str | None) -> Source:
         return source
     ((data, export),) = whole
     kept = place.prefix if folder.startswith(data) else data
-    return Source(replace(place, prefix=kept), export["ExportFormat"], "GZIP")
+    return ImportSource(replace(place, prefix=kept), export["ExportFormat"], "GZIP")
 
 
 def _exports(target: Target) -> Iterator[dict[str, Any]]:
@@ -136,21 +136,21 @@ def _exports(target: Target) -> Iterator[dict[str, Any]]:
         return
 
 
-def _of_bucket(source: str, place: Place, bucket: Path) -> Source:
+def _of_bucket(source: str, place: FileLocation, bucket: Path) -> ImportSource:
     """Return what lies under a prefix of a bucket on this machine."""
     path = bucket / place.prefix
     if path.is_dir():
         return _of_folder(path, place)
-    if not path.is_file() and not list(path.parent.glob(f"{_escaped(path.name)}*")):
+    if not path.is_file() and not list(path.parent.glob(f"{_escape_glob(path.name)}*")):
         raise TargetRefused(f"Nothing is at {source}: there is no {path}")
-    return Source(place, *told_by(source))
+    return ImportSource(place, *format_from_name(source))
 
 
-def _escaped(name: str) -> str:
+def _escape_glob(name: str) -> str:
     return re.sub(r"([*?\[])", r"[\1]", name)
 
 
-def _of_folder(path: Path, place: Place) -> Source:
+def _of_folder(path: Path, place: FileLocation) -> ImportSource:
     """Return the files of a folder: the data of an export in it, or all of them."""
     manifests = sorted(path.rglob("manifest-summary.json"))
     if len(manifests) > 1:
@@ -161,28 +161,28 @@ def _of_folder(path: Path, place: Place) -> Source:
         if summary.get("exportType") == "INCREMENTAL_EXPORT":
             raise TargetRefused(f"{manifests[0].parent} holds changes and not items; import a full export")
         inner = (manifests[0].parent / "data").relative_to(path).as_posix()
-        return Source(
-            _inside(replace(place, prefix=f"{place.prefix}/{inner}".strip("/"))),
+        return ImportSource(
+            _as_folder_prefix(replace(place, prefix=f"{place.prefix}/{inner}".strip("/"))),
             summary["outputFormat"],
             "GZIP",
         )
     files = [each for each in path.rglob("*") if each.is_file()]
     if not files:
         raise TargetRefused(f"{path} is a folder without a file; name another place")
-    kinds = {told_by(each.name) for each in files}
+    kinds = {format_from_name(each.name) for each in files}
     if len(kinds) > 1:
         raise TargetRefused(f"The files in {path} are of several kinds; put those of one kind in a folder")
     format_, packing = kinds.pop()
     total = sum(each.stat().st_size for each in files) if packing == "NONE" else 0
-    return Source(_inside(place), format_, packing, total)
+    return ImportSource(_as_folder_prefix(place), format_, packing, total)
 
 
-def _inside(place: Place) -> Place:
+def _as_folder_prefix(place: FileLocation) -> FileLocation:
     """Return the place of what is in a folder, and not beside it under a name that begins alike."""
     return replace(place, prefix=f"{place.prefix.rstrip('/')}/" if place.prefix else "")
 
 
-def told_by(name: str) -> tuple[str | None, str]:
+def format_from_name(name: str) -> tuple[str | None, str]:
     """Return the format and the compression that a file's name tells: `items.csv.gz`."""
     stem, dot, last = name.rpartition(".")
     packing = _PACKINGS.get(f"{dot}{last}".lower(), "NONE")

@@ -1,4 +1,4 @@
-"""Sources: the files of a design that a command line names, with their text."""
+"""Design files: the source files of the design that a command line names, with their text."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tavola.cli.designs import DesignRefused, is_file, load_tables, shown, split
+from tavola.cli.designs import DesignRefused, is_file, load_tables, shorten_path, split_design_name
 
 
-def sources_of(text: str) -> tuple[Any, ...]:
-    """Return the files of a design as the linter reads them: of a document itself, of a module those that declare it.
+def read_design_files(text: str) -> tuple[Any, ...]:
+    """Return the source files of a design: the document itself, or the modules that declare it.
 
-    A module without a file, or a file that is no text, has none: findings are then told without a line.
+    A module without a file, and a file that is not text, are left out: findings in them have no line number.
     """
     from tavola.design.lint import SourceFile
 
-    told = [
-        SourceFile(shown(path), content) for path in _paths(text) if (content := _content(path)) is not None
+    files = [
+        SourceFile(shorten_path(path), content)
+        for path in _paths(text)
+        if (content := _content(path)) is not None
     ]
-    return tuple(told)
+    return tuple(files)
 
 
 def _paths(text: str) -> list[Path]:
@@ -28,11 +30,11 @@ def _paths(text: str) -> list[Path]:
         return [path] if path.is_file() else sorted(path.glob("*.tf"))
     from tavola.model import entities_of
 
-    names = [split(text)[0]]
+    names = [split_design_name(text)[0]]
     try:
         tables = load_tables(text)
     except DesignRefused:
-        tables = ()  # whoever loads the design says what is wrong
+        tables = ()  # loading the design reports what is wrong
     names += [cls.__module__ for table in tables for cls in (table, *entities_of(table))]
     files = [getattr(sys.modules.get(name), "__file__", None) for name in dict.fromkeys(names)]
     return [Path(file) for file in files if file]

@@ -1,7 +1,7 @@
-"""Studios: what the studio and `tavola api` work with, made of what a command line says.
+"""Studio options: build the studio from the options of `tavola studio`, `tavola api` and `tavola serve --studio`.
 
-The tables are in a store that this process opens, or at an endpoint. What the studio's room may not know itself is handed in
-here: the reader of an access log, the directory of users and roles, the prices.
+The tables are in a store that this process opens, or at an endpoint. What the studio package may not import is passed in here: the
+reader of an access log, the directory of users and roles, the prices.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tavola.cli.app_storage import is_live
 from tavola.cli.applications import remedy_of_address
-from tavola.cli.books import book_of
+from tavola.cli.design_files import read_design_files
 from tavola.cli.designs import DesignRefused, is_file, load_design, load_tables
 from tavola.cli.exits import Exit
-from tavola.cli.failures import told
-from tavola.cli.keeping import is_live
+from tavola.cli.failures import reporting_errors
 from tavola.cli.keys import read_store_key
 from tavola.cli.output import complain, note
-from tavola.cli.sources import sources_of
+from tavola.cli.price_books import load_chosen_book
 from tavola.cli.targets import DEFAULT_ENDPOINT, TargetRefused
 from tavola.errors import ErrorKind, TavolaError
 
@@ -51,8 +51,8 @@ class StudioMissing(TavolaError):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the options say of a studio."""
+class StudioOptions:
+    """The options of a studio."""
 
     designs: tuple[str, ...] = ()
     store: Path | None = None
@@ -67,8 +67,8 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """Where the tables are, with all that is told of them; a store is open."""
+class StudioTarget:
+    """Where the tables are, and everything the options say about them; a store is open."""
 
     target: Any  # an engine, or the text of an endpoint
     where: Any
@@ -92,9 +92,9 @@ class Kept:
 
 
 @contextmanager
-def told_of_studio(what: str, port_option: str = "--port") -> Iterator[None]:
+def reporting_studio_errors(what: str, port_option: str = "--port") -> Iterator[None]:
     """Turn errors into three lines and an exit code; say which extra is missing if that is why."""
-    with told(what):
+    with reporting_errors(what):
         try:
             yield
         except ModuleNotFoundError as error:
@@ -111,43 +111,43 @@ def told_of_studio(what: str, port_option: str = "--port") -> Iterator[None]:
 
 
 @contextmanager
-def kept_for(asked: Asked) -> Iterator[Kept]:
-    """Give what the options name; a store is open while the block runs."""
-    declared = declared_by(asked.designs)
+def open_studio_target(options: StudioOptions) -> Iterator[StudioTarget]:
+    """Open the target that the options name, for as long as the block runs."""
+    declared = load_declared_designs(options.designs)
     known: dict[str, Any] = {
         "declared": declared,
-        "design": merged(declared),
-        "log": None if asked.access_log is None else log_port(asked.access_log),
-        "directory": None if asked.iam is None else directory_port(asked.iam),
+        "design": merge_designs(declared),
+        "log": None if options.access_log is None else access_log_reader(options.access_log),
+        "directory": None if options.iam is None else directory_reader(options.iam),
     }
-    if asked.store is None:
-        yield _elsewhere(asked, known)
+    if options.store is None:
+        yield _endpoint_target(options, known)
         return
     from tavola.engine import Engine
     from tavola.protocol.accounts import DEFAULT_SCOPE
     from tavola.studio import Where
 
-    if asked.endpoint is not None:
+    if options.endpoint is not None:
         raise TargetRefused("--store and --endpoint cannot both be followed; give one of them")
-    region = asked.region or DEFAULT_SCOPE.region
-    account = asked.account or DEFAULT_SCOPE.account
-    if str(asked.store) == MEMORY:
+    region = options.region or DEFAULT_SCOPE.region
+    account = options.account or DEFAULT_SCOPE.account
+    if str(options.store) == MEMORY:
         file, where = None, Where("memory", "in memory, gone when this ends", region, account)
     else:
-        file = asked.store
+        file = options.store
         if not file.is_file():
             kind = "is a folder" if file.is_dir() else "is not there"
             raise TargetRefused(f"{file} {kind}; name the file of a store with --store")
         where = Where("file", str(file.absolute()), region, account)
-    key = None if file is None else read_store_key(*asked.keys)
+    key = None if file is None else read_store_key(*options.keys)
     with closing(Engine.open(file, key=key)) as engine:
         if file is None:
-            _make_tables(engine, asked.designs, region, account)
-        yield Kept(engine, where, region, account, asked.read_only, **known)
+            _make_tables(engine, options.designs, region, account)
+        yield StudioTarget(engine, where, region, account, options.read_only, **known)
 
 
 def _make_tables(engine: Engine, designs: Sequence[str], region: str, account: str) -> None:
-    """Make the tables that modules declare, in memory, where nobody else can have made them."""
+    """Create the tables that modules declare, in an engine in memory."""
     from tavola.connections import connect
 
     tables = [table for text in designs if not is_file(text) for table in load_tables(text)]
@@ -155,44 +155,44 @@ def _make_tables(engine: Engine, designs: Sequence[str], region: str, account: s
         db.create_tables(*tables)
 
 
-def _elsewhere(asked: Asked, known: Mapping[str, Any]) -> Kept:
-    """Return the tables at an endpoint: on AWS to be read only, unless somebody says otherwise."""
+def _endpoint_target(options: StudioOptions, known: Mapping[str, Any]) -> StudioTarget:
+    """Return the target at an endpoint; on AWS it is read-only unless `--live` is given."""
     from tavola.studio import Where
 
-    endpoint = asked.endpoint or DEFAULT_ENDPOINT
-    region = asked.region
+    endpoint = options.endpoint or DEFAULT_ENDPOINT
+    region = options.region
     if endpoint.startswith("aws:"):  # names its region itself; that of the environment stands in
         endpoint, region = f"aws:{endpoint.removeprefix('aws:') or region or ''}", None
     aws = is_live(endpoint)
-    seen = _seen(endpoint, region, asked.account)
-    if seen.trouble is not None and asked.endpoint is None:
+    seen = _identify_endpoint(endpoint, region, options.account)
+    if seen.trouble is not None and options.endpoint is None:
         complain("There is nothing to show.", seen.trouble, _START)
         raise click.exceptions.Exit(Exit.UNREACHABLE)
     if seen.trouble is not None:
         note(f"Warning: {seen.trouble}. The pages say so too, until it answers.")
-    account = asked.account or seen.account
-    where = Where("aws" if aws else "http", endpoint, seen.region or "", account if aws else asked.account)
-    read_only = asked.read_only or (aws and not asked.live)
+    account = options.account or seen.account
+    where = Where("aws" if aws else "http", endpoint, seen.region or "", account if aws else options.account)
+    read_only = options.read_only or (aws and not options.live)
     if aws:
         whose = f"account {account or 'unknown'}{f' in {seen.region}' if seen.region else ''}"
         if read_only:
             note(f"This is AWS itself, {whose}: nothing is changed there; --live lets changes through.")
         else:
             note(f"Warning: this changes tables on AWS, {whose}, and requests are paid for.")
-    return Kept(endpoint, where, region, asked.account, read_only, **known)
+    return StudioTarget(endpoint, where, region, options.account, read_only, **known)
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """What an endpoint tells of itself; `trouble`: why it tells nothing."""
+class _EndpointIdentity:
+    """The region and account of an endpoint, or `trouble`: why they are unknown."""
 
     region: str | None = None
     account: str | None = None
     trouble: str | None = None
 
 
-def _seen(endpoint: str, region: str | None, account: str | None) -> _Seen:
-    """Ask an endpoint which region and account it is, by the name of a table there; nothing is written."""
+def _identify_endpoint(endpoint: str, region: str | None, account: str | None) -> _EndpointIdentity:
+    """Find out an endpoint's region and account from the ARN of one of its tables."""
     from tavola.backends.errors import BackendError
     from tavola.connections import connect
     from tavola.protocol.faults import Fault
@@ -202,19 +202,19 @@ def _seen(endpoint: str, region: str | None, account: str | None) -> _Seen:
         try:
             names = connection.call("ListTables", {"Limit": 1})["TableNames"]
             if not names:
-                return _Seen(known)
+                return _EndpointIdentity(known)
             arn = connection.call("DescribeTable", {"TableName": names[0]})["Table"]["TableArn"]
-            return _Seen(known, arn.split(":")[4])
+            return _EndpointIdentity(known, arn.split(":")[4])
         except BackendError as error:
-            return _Seen(known, None, str(error).rstrip("."))
+            return _EndpointIdentity(known, None, str(error).rstrip("."))
         except (Fault, IndexError, KeyError):
-            return _Seen(known)  # who may do little can still see what they may
+            return _EndpointIdentity(known)  # who may do little can still see what they may
 
 
-def names_at(host: str, allowed: Sequence[str]) -> tuple[str, ...]:
+def allowed_host_names(host: str, allowed: Sequence[str]) -> tuple[str, ...]:
     """Return the names that the studio answers to beside addresses and localhost: this machine's own, and those allowed.
 
-    They are what nobody elsewhere can point at this machine's address, as a page of another site can its own name.
+    Another site's page can point its own name at this machine's address (DNS rebinding), but not these names.
     """
     own = socket.gethostname()
     return tuple(
@@ -223,8 +223,8 @@ def names_at(host: str, allowed: Sequence[str]) -> tuple[str, ...]:
 
 
 @asynccontextmanager
-async def made(kept: Kept) -> AsyncIterator[Any]:
-    """Give the studio of what is kept, on the running loop; a watch sees the engine, or else the studio's own calls."""
+async def open_studio(target: StudioTarget) -> AsyncIterator[Any]:
+    """Open the studio on the running loop. A watch observes the engine, or else the studio's own calls."""
     from tavola.clock import SYSTEM_CLOCK
     from tavola.connections import connect_async
     from tavola.handles import AsyncConnection
@@ -233,51 +233,53 @@ async def made(kept: Kept) -> AsyncIterator[Any]:
     from tavola.studio import Studio, TellingBackend, Watch
 
     watch = Watch(SYSTEM_CLOCK)
-    db = connect_async(kept.target, region=kept.region, account=kept.account)
-    if kept.engine is None:
-        scope = Scope(kept.where.account or DEFAULT_SCOPE.account, kept.where.region or DEFAULT_SCOPE.region)
+    db = connect_async(target.target, region=target.region, account=target.account)
+    if target.engine is None:
+        scope = Scope(
+            target.where.account or DEFAULT_SCOPE.account, target.where.region or DEFAULT_SCOPE.region
+        )
         db = AsyncConnection(TellingBackend(db.backend, watch, scope), db.target)
     else:
-        kept.engine.observe(watch)
+        target.engine.observe(watch)
     studio = None
     try:
         studio = Studio(
             db=db,
-            where=kept.where,
-            design=kept.design,
-            designs=kept.designs,
-            declared=kept.declared,
-            read_only=kept.read_only,
-            engine=kept.engine,
+            where=target.where,
+            design=target.design,
+            designs=target.designs,
+            declared=target.declared,
+            read_only=target.read_only,
+            engine=target.engine,
             watch=watch,
-            log=kept.log,
-            directory=kept.directory,
-            book=lambda region: book_of(region, None, None),
+            log=target.log,
+            directory=target.directory,
+            book=lambda region: load_chosen_book(region, None, None),
         )
         yield studio
     finally:
         if studio is not None:
             await studio.close()
-        if kept.engine is not None:
-            kept.engine.observe(None)
+        if target.engine is not None:
+            target.engine.observe(None)
         await db.close()
 
 
-def declared_by(texts: Sequence[str]) -> tuple[Any, ...]:
+def load_declared_designs(texts: Sequence[str]) -> tuple[Any, ...]:
     """Return the designs that texts name, each as `tavola lint` judges it: with its ignores and its files."""
     from tavola.model.document import with_ignores
     from tavola.studio import Declared
 
     found = []
     for text in texts:
-        sources = sources_of(text)
+        sources = read_design_files(text)
         comments = [(source.file, source.text) for source in sources if source.file.endswith(".py")]
         design = with_ignores(load_design(text, unkeyed=True), comments)
         found.append(Declared(text, design, sources))
     return tuple(found)
 
 
-def merged(declared: Sequence[Any]) -> Any | None:
+def merge_designs(declared: Sequence[Any]) -> Any | None:
     """Return several designs as one; refuse a table that two of them have. None: there is none."""
     from tavola.model.document import Design
 
@@ -307,7 +309,7 @@ def merged(declared: Sequence[Any]) -> Any | None:
     )
 
 
-def log_port(path: Path) -> Callable[[Any], Iterator[Mapping[str, Any]]]:
+def access_log_reader(path: Path) -> Callable[[Any], Iterator[Mapping[str, Any]]]:
     """Return the reader of an access log as the studio asks it: the newest records first."""
     from tavola.server import LogQuery, log_key, read_records
 
@@ -329,7 +331,7 @@ def log_port(path: Path) -> Callable[[Any], Iterator[Mapping[str, Any]]]:
     return records
 
 
-def directory_port(path: Path) -> Callable[[], Any]:
+def directory_reader(path: Path) -> Callable[[], Any]:
     """Return what gives the directory of users and roles as its file has it at the moment."""
     from tavola.iam import DirectoryFile
 

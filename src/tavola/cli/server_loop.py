@@ -1,4 +1,4 @@
-"""Running: a loop that serves until a signal asks it to end."""
+"""Server loop: run an event loop that serves until a signal stops it."""
 
 from __future__ import annotations
 
@@ -26,38 +26,38 @@ T = TypeVar("T")
 _log = logging.getLogger("tavola.apps")
 
 
-class NotServed(TavolaError):
-    """A start that was stopped."""
+class StoppedBeforeServing(TavolaError):
+    """The process was stopped while it was starting."""
 
     def __init__(self) -> None:
         super().__init__("Stopped before it served")
 
 
-class Stopping:
-    """What signals asked for: to stop, and then to hurry; before it serves, the first hurries."""
+class ShutdownRequest:
+    """What signals have requested: the first to stop, the second to stop at once; during start-up the first does both."""
 
     def __init__(self) -> None:
-        self.asked = asyncio.Event()
+        self.requested = asyncio.Event()
         self.hurried = asyncio.Event()
         self.ready = False
         self._hurry: list[Callable[[], None]] = []
 
     def on_hurry(self, hurry: Callable[[], None]) -> None:
-        """Call this when nobody wants to wait any longer."""
+        """Register a callback for a second signal, which asks to stop at once."""
         self._hurry.append(hurry)
 
-    def heard(self) -> None:
-        """Take a signal; the second does not wait for slow clients."""
-        if not self.asked.is_set():
-            self.asked.set()
+    def handle_signal(self) -> None:
+        """Handle a signal; after the second, slow clients are not waited for."""
+        if not self.requested.is_set():
+            self.requested.set()
             if self.ready:
                 return
         self.hurried.set()
         for hurry in self._hurry:
             hurry()
 
-    async def unless_hurried(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do work that may take long, for as long as nobody hurries."""
+    async def run_unless_hurried(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run work that may take long; cancel it on a second signal."""
         working = asyncio.ensure_future(work)
         hurried = asyncio.ensure_future(self.hurried.wait())
         await asyncio.wait({working, hurried}, return_when=asyncio.FIRST_COMPLETED)
@@ -67,34 +67,34 @@ class Stopping:
             await working
 
 
-def run_until_asked(
-    serving: Callable[[Stopping], AbstractAsyncContextManager[T]], ready: Callable[[T], None]
+def run_until_signal(
+    serving: Callable[[ShutdownRequest], AbstractAsyncContextManager[T]], ready: Callable[[T], None]
 ) -> None:
-    """Serve until the process is asked to end (SIGTERM or SIGINT); then finish what is under way.
+    """Serve until SIGTERM or SIGINT, then finish the requests under way.
 
-    `ready` is called with what the context gives, once it serves.
+    `ready` is called with the context's value once it serves.
     """
     from tavola.server import new_loop
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        runner.run(_live(serving, ready))
+        runner.run(_serve_until_signal(serving, ready))
 
 
-async def _live(
-    serving: Callable[[Stopping], AbstractAsyncContextManager[T]], ready: Callable[[T], None]
+async def _serve_until_signal(
+    serving: Callable[[ShutdownRequest], AbstractAsyncContextManager[T]], ready: Callable[[T], None]
 ) -> None:
-    stopping = Stopping()
+    stopping = ShutdownRequest()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopping.heard)
+        loop.add_signal_handler(number, stopping.handle_signal)
 
     async def serve() -> None:
         async with serving(stopping) as what:
             gc.collect()
-            gc.freeze()  # what is there now stays to the end, and need not be looked through again and again
+            gc.freeze()  # objects that exist now live until the end, so the collector need not visit them
             stopping.ready = True
             ready(what)
-            await stopping.asked.wait()
+            await stopping.requested.wait()
 
     served = asyncio.ensure_future(serve())
     hurried = asyncio.ensure_future(stopping.hurried.wait())
@@ -106,12 +106,12 @@ async def _live(
     with suppress(asyncio.CancelledError):
         await served
     if not stopping.ready:
-        raise NotServed
+        raise StoppedBeforeServing
 
 
 @asynccontextmanager
-async def tended(engine: Engine | None) -> AsyncIterator[None]:
-    """Do the background work of an engine that no server tends, in slices, while the block runs."""
+async def running_background_work(engine: Engine | None) -> AsyncIterator[None]:
+    """Run an engine's background work in slices while the block runs; for engines without a server."""
     if engine is None:
         yield
         return
