@@ -18,7 +18,7 @@ from tavola.design.cost.alterations import (
     with_split_entity,
     with_table,
 )
-from tavola.design.cost.savings import PLANNED
+from tavola.design.cost.savings import PLANNED_SHARE
 from tavola.design.lint import lint
 from tavola.model.document import Design, Given, Need, Route
 from tavola.model.sizes import entry_bytes, item_bytes
@@ -238,7 +238,7 @@ def test_shards_beyond_the_rate_are_told(reads: float, writes: float, enough: in
     told_ = found(told, "fewer shards")
 
     assert [each.sentence.split()[0] for each in told_] == ([] if enough == 4 else [str(enough)])
-    assert PLANNED == HEADROOM
+    assert PLANNED_SHARE == HEADROOM
     if told_:
         [sharded] = told.tables[0].entities
         fewer = with_table(told, with_shards(told.tables[0], sharded, sharded.keys[0], enough))

@@ -133,7 +133,7 @@ def with_narrow_projection(
         def thinner(pattern: PatternDesign, before: int = before, after: int = after) -> PatternDesign:
             if pattern.index != index.name or pattern.hydrate:
                 return pattern
-            return _sized(pattern, lambda size: size * after / before)
+            return _resize_pattern(pattern, lambda size: size * after / before)
 
         changed = with_entity(changed, with_patterns(entity, thinner))
     return changed
@@ -228,11 +228,11 @@ def with_short_names(table: TableDesign) -> TableDesign:
     settings = replace(table.settings, tag=None if tag is None else names.get(tag, tag))
     changed = replace(table, indexes=indexes, settings=settings)
     for entity in table.entities:
-        changed = with_entity(changed, _shortened(table, entity, names))
+        changed = with_entity(changed, _with_short_attributes(table, entity, names))
     return changed
 
 
-def _shortened(table: TableDesign, entity: EntityDesign, names: dict[str, str]) -> EntityDesign:
+def _with_short_attributes(table: TableDesign, entity: EntityDesign, names: dict[str, str]) -> EntityDesign:
     present = item_size(table, entity).attributes
     saved = {old: len(old.encode()) - len(new) for old, new in names.items() if old in present}
     whole = sum(saved.values())
@@ -241,12 +241,12 @@ def _shortened(table: TableDesign, entity: EntityDesign, names: dict[str, str]) 
         less = whole
         if pattern.index is not None and not pattern.hydrate:
             less = sum(saved[name] for name in projected_names(table, table.index(pattern.index), saved))
-        return _sized(pattern, lambda size: size - less)
+        return _resize_pattern(pattern, lambda size: size - less)
 
     fields = tuple(
         replace(field, attribute=names.get(field.attribute, field.attribute)) for field in entity.fields
     )
-    writes = tuple(_sized_write(write, lambda size: size - whole) for write in entity.writes)
+    writes = tuple(_resize_write(write, lambda size: size - whole) for write in entity.writes)
     return with_patterns(replace(entity, fields=fields, writes=writes), shorter)
 
 
@@ -262,7 +262,7 @@ def with_split_entity(
     known = {field.name for field in entity.fields}
     if not moved or not moved <= known or moved & (keyed | bound_fields(table, entity)):
         return None
-    if not known - moved - keyed or _given_by_index(design, table, entity, moved):
+    if not known - moved - keyed or _is_returned_elsewhere(design, table, entity, moved):
         return None
     views = {view.name: view for view in design.views}
     size = item_size(table, entity)
@@ -275,28 +275,32 @@ def with_split_entity(
 
     def read(pattern: PatternDesign) -> PatternDesign:
         if pattern.index is not None:
-            return _sized(pattern, lambda whole: whole * (1 - share)) if _whole(table, pattern) else pattern
+            return (
+                _resize_pattern(pattern, lambda whole: whole * (1 - share))
+                if _reads_whole_items(table, pattern)
+                else pattern
+            )
         access = pattern.access
         if access is None:
             return pattern
         if {field.name for field in read_fields(entity, pattern, views)} & moved:
-            together.append(_both(access, size.total + key_bytes, alone=pattern == entity.primary))
+            together.append(_read_both_parts(access, size.total + key_bytes, alone=pattern == entity.primary))
             return replace(pattern, access=None)
-        return _sized(_given(pattern, size.total), lambda whole: whole * (1 - share))
+        return _resize_pattern(_with_size(pattern, size.total), lambda whole: whole * (1 - share))
 
     locked = any(field.lock for field in entity.fields)  # which counts every change of either part
     rest: list[WritePattern] = []
     parts: list[WritePattern] = []
     for write in entity.writes:
         sized = replace(write, item_bytes=write.item_bytes or size.total)
-        part = _sized_write(sized, lambda whole: whole * share + key_bytes)
+        part = _resize_write(sized, lambda whole: whole * share + key_bytes)
         changed = {*write.changes, *write.adds}
         if write.kind == "update" and changed and changed <= moved and not locked:
             parts.append(part)
         elif write.kind == "update" and changed and not changed & moved:
-            rest.append(_sized_write(sized, lambda whole: whole * (1 - share)))
+            rest.append(_resize_write(sized, lambda whole: whole * (1 - share)))
         else:
-            rest.append(replace(_sized_write(sized, lambda whole: whole * (1 - share)), transactional=True))
+            rest.append(replace(_resize_write(sized, lambda whole: whole * (1 - share)), transactional=True))
             parts.append(replace(part, transactional=True))
     fields = tuple(field for field in entity.fields if field.name not in moved)
     kept = with_patterns(replace(entity, fields=fields, writes=tuple(rest)), read)
@@ -320,7 +324,7 @@ def with_split_entity(
         changed_table,
         entities=(*changed_table.entities, beside),
         collections=(
-            *(_with_part(table, each, entity, key_bytes) for each in table.collections),
+            *(_with_split_items(table, each, entity, key_bytes) for each in table.collections),
             *collections,
         ),
     )
@@ -340,7 +344,9 @@ def bound_fields(table: TableDesign, entity: EntityDesign) -> frozenset[str]:
     return frozenset(bound)
 
 
-def _given_by_index(design: Design, table: TableDesign, entity: EntityDesign, moved: frozenset[str]) -> bool:
+def _is_returned_elsewhere(
+    design: Design, table: TableDesign, entity: EntityDesign, moved: frozenset[str]
+) -> bool:
     """Return whether an index or a route returns fields that would move to another item."""
     views = {view.name: view for view in design.views}
 
@@ -376,7 +382,7 @@ def _attributes_of(need: Need) -> set[str]:
     return set() if need.route is None else {given.field for given in need.route.filters}
 
 
-def _with_part(
+def _with_split_items(
     table: TableDesign, collection: CollectionDesign, entity: EntityDesign, key_bytes: float
 ) -> CollectionDesign:
     """Return a collection that reads the split-off items as well, with one more key each."""
@@ -389,7 +395,7 @@ def _with_part(
     return replace(collection, access=replace(access, items=items, item_bytes=ceil(size + key_bytes)))
 
 
-def _both(access: AccessPattern, whole: float, *, alone: bool) -> AccessPattern:
+def _read_both_parts(access: AccessPattern, whole: float, *, alone: bool) -> AccessPattern:
     """Return an access whose items became two each, read by one query; for keys, one query per key."""
     size = max(1, ceil((access.item_bytes or whole) / 2))
     items = 1 if access.items is None else access.items
@@ -408,20 +414,20 @@ def _both(access: AccessPattern, whole: float, *, alone: bool) -> AccessPattern:
     return replace(access, items=2 * items, item_bytes=size)
 
 
-def _whole(table: TableDesign, pattern: PatternDesign) -> bool:
+def _reads_whole_items(table: TableDesign, pattern: PatternDesign) -> bool:
     """Return whether a pattern reads whole items from an index."""
     assert pattern.index is not None, "who calls has looked"
     return table.index(pattern.index).projection == "ALL"
 
 
-def _given(pattern: PatternDesign, size: int) -> PatternDesign:
+def _with_size(pattern: PatternDesign, size: int) -> PatternDesign:
     access = pattern.access
     if access is None or access.item_bytes is not None:
         return pattern
     return replace(pattern, access=replace(access, item_bytes=size))
 
 
-def _sized(pattern: PatternDesign, change: Callable[[int], float]) -> PatternDesign:
+def _resize_pattern(pattern: PatternDesign, change: Callable[[int], float]) -> PatternDesign:
     """Return a pattern with its declared item size changed, if it has one."""
     access = pattern.access
     if access is None or access.item_bytes is None:
@@ -429,7 +435,7 @@ def _sized(pattern: PatternDesign, change: Callable[[int], float]) -> PatternDes
     return replace(pattern, access=replace(access, item_bytes=max(1, floor(change(access.item_bytes)))))
 
 
-def _sized_write(write: WritePattern, change: Callable[[int], float]) -> WritePattern:
+def _resize_write(write: WritePattern, change: Callable[[int], float]) -> WritePattern:
     if write.item_bytes is None:
         return write
     return replace(write, item_bytes=max(1, floor(change(write.item_bytes))))

@@ -30,7 +30,7 @@ def calculation_text(calculation: Calculation, steps: Sequence[ComparisonStep], 
         f"{calculation.write_capacity:,} write units a second while there is traffic."
     )
     lines = [*wrap(asked, WIDTH), "", *wrap(units, WIDTH), ""]
-    more = any(sums.other for _, sums in _ways(calculation))
+    more = any(sums.other for _, sums in _options(calculation))
     rows = [
         (
             name,
@@ -38,7 +38,7 @@ def calculation_text(calculation: Calculation, steps: Sequence[ComparisonStep], 
             *((format_money(sums.other, month),) if more else ()),
             "not known" if sums.unpriced else format_money(sums.total, month),
         )
-        for name, sums in _ways(calculation)
+        for name, sums in _options(calculation)
     ]
     heads = ("way of paying", "reads", "writes", "storage", *(("other",) if more else ()), "a month")
     lines += layout_table(heads, rows, "l" + "r" * (len(heads) - 1))
@@ -57,7 +57,7 @@ def calculation_text(calculation: Calculation, steps: Sequence[ComparisonStep], 
         for row in shown:
             head = f"  {row[0]:>{widths[0]}}  {row[1]:>{widths[1]}}  "
             lines += wrap(row[2], WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
-    notes = (*_missing(calculation), *notes)
+    notes = (*_missing_prices(calculation), *notes)
     if notes:
         lines += ["", "taken for this", *bullet_list(notes)]
     return "\n".join(lines)
@@ -88,7 +88,7 @@ def describe_recommendation(calculation: Calculation) -> str:
     )
 
 
-def _missing(calculation: Calculation) -> tuple[str, ...]:
+def _missing_prices(calculation: Calculation) -> tuple[str, ...]:
     if not calculation.unpriced:
         return ()
     sentence = (
@@ -131,7 +131,7 @@ def calculation_document(
                 "other": format_exact(sums.other),
                 "total": None if sums.unpriced else format_exact(sums.total),
             }
-            for name, sums in _ways(calculation)
+            for name, sums in _options(calculation)
         ],
         "recommended": calculation.recommended,
         "saving": None if calculation.unpriced else format_exact(calculation.saving),
@@ -144,7 +144,7 @@ def calculation_document(
             }
             for each in steps
         ],
-        "notes": [*_missing(calculation), *notes],
+        "notes": [*_missing_prices(calculation), *notes],
     }
 
 
@@ -156,7 +156,7 @@ def calculation_csv(calculation: Calculation) -> str:
     writer.writerow(
         ("way", "reads", "writes", "storage", "other", "total", "currency", "region", "date", "hours")
     )
-    for name, sums in _ways(calculation):
+    for name, sums in _options(calculation):
         amounts = (format_exact(amount) for amount in (sums.reads, sums.writes, sums.storage, sums.other))
         total = "" if sums.unpriced else format_exact(sums.total)
         writer.writerow(
@@ -165,7 +165,7 @@ def calculation_csv(calculation: Calculation) -> str:
     return file.getvalue()
 
 
-def _ways(calculation: Calculation) -> tuple[tuple[str, CostBreakdown], ...]:
+def _options(calculation: Calculation) -> tuple[tuple[str, CostBreakdown], ...]:
     return (
         ("on demand", calculation.on_demand),
         ("provisioned, fixed at the need", calculation.fixed),

@@ -77,14 +77,16 @@ def pattern_units(
     items = 1 if access.items is None else access.items
     if pattern == entity.primary:
         size = access.item_bytes or item_bytes(table, entity)
-        return (_fetch(table, size, max(1, items), access),)
+        return (_fetch_units(table, size, max(1, items), access),)
     if pattern.index is None:
         size = access.item_bytes or item_bytes(table, entity)
         shards = shards_to_read(entity.key, pattern.partition)
         consistent = access.consistent
         return (
             RequestUnits(
-                table.name, None, read=_scattered(items, size, shards, pattern, consistent=consistent)
+                table.name,
+                None,
+                read=_sharded_read_units(items, size, shards, pattern, consistent=consistent),
             ),
         )
     index = table.index(pattern.index)
@@ -96,7 +98,9 @@ def pattern_units(
     consistent = access.consistent and index.local
     units = [
         RequestUnits(
-            table.name, index.name, read=_scattered(items, entry, shards, pattern, consistent=consistent)
+            table.name,
+            index.name,
+            read=_sharded_read_units(items, entry, shards, pattern, consistent=consistent),
         )
     ]
     if pattern.hydrate:
@@ -104,7 +108,7 @@ def pattern_units(
         units.append(
             RequestUnits(table.name, None, read=items * read_units(size, consistent=access.consistent))
         )
-    elif index.local and not _holds(table, entity, index, access.reads):
+    elif index.local and not _projects_all(table, entity, index, access.reads):
         units.append(RequestUnits(table.name, None, read=items * read_units(whole, consistent=consistent)))
     return tuple(units)
 
@@ -133,7 +137,7 @@ def need_units(design: Design, need: Need) -> tuple[RequestUnits, ...]:
         (table, entity)
         for table in design.tables
         for entity in table.entities
-        if entity.name in need.entities and (route is None or _has(table, route.index))
+        if entity.name in need.entities and (route is None or _has_index(table, route.index))
     ]
     if route is None or not found:
         return ()
@@ -147,7 +151,7 @@ def need_units(design: Design, need: Need) -> tuple[RequestUnits, ...]:
             item_bytes(table, entity) if index is None else entry_bytes(table, entity, index)
         )
         if route.operation in ("get", "batch_get"):
-            by_table.append(_fetch(table, size, fetched, access))
+            by_table.append(_fetch_units(table, size, fetched, access))
         elif all(
             units.table != table.name for units in by_table
         ):  # one query gives all the entities of a table
@@ -172,7 +176,7 @@ def write_pattern_units(
     items.
     """
     size = write.item_bytes or item_bytes(table, entity)
-    guards = _guards(entity, write)
+    guards = _count_guards(entity, write)
     transacted = write.transactional or bool(write.together) or guards > 0
     guarded = guards * transact_write_units(0, _GUARD_BYTES)
     units = (transact_write_units(size, size) if transacted else write_units(size, size)) + guarded
@@ -181,7 +185,7 @@ def write_pattern_units(
         RequestUnits(
             table.name,
             None,
-            read=_read_around(table, entity, write, size) * many,
+            read=_extra_read_units(table, entity, write, size) * many,
             write=units * many,
             transacted=units * many / 2 if transacted else 0.0,
         )
@@ -213,7 +217,7 @@ def index_effects(
         if key is None:
             continue
         size = entry_bytes(table, entity, index, write.item_bytes)
-        kind = _effect(table, entity, index, key, write)
+        kind = _effect_kind(table, entity, index, key, write)
         units = _effect_units(kind, size)
         decided = changed_fields(entity, write) & deciding_fields(entity, key)
         if kind == "added":
@@ -221,13 +225,13 @@ def index_effects(
         elif kind == "removed" or not decided:
             units *= share_in(entity, key, sparse_share)  # an item that is not there has no entry to change
         else:
-            effects.append(_crossing(entity, index, key, decided, kind, size, sparse_share))
+            effects.append(_crossing_effect(entity, index, key, decided, kind, size, sparse_share))
             continue
         effects.append(IndexEffect(index.name, kind, size, units, units / 2 if kind == "moved" else 0.0))
     return tuple(effects)
 
 
-def _crossing(
+def _crossing_effect(
     entity: EntityDesign,
     index: IndexDesign,
     key: KeyDesign,
@@ -242,7 +246,7 @@ def _crossing(
     """
     stay = before = after = 1.0
     for name in sorted(decided):
-        stays, leaves, comes = _passages(entity, key, name, sparse_share)
+        stays, leaves, comes = _crossing_shares(entity, key, name, sparse_share)
         stay, before, after = stay * stays, before * (stays + leaves), after * (stays + comes)
     others = share_in(entity, key, sparse_share, of=deciding_fields(entity, key) - decided)
     stay, crossed = stay * others, (before + after - 2 * stay) * others
@@ -252,7 +256,7 @@ def _crossing(
     return IndexEffect(index.name, "entered" if crossed > 0 else kind, size, units, moved)
 
 
-def _passages(
+def _crossing_shares(
     entity: EntityDesign, key: KeyDesign, name: str, sparse_share: float
 ) -> tuple[float, float, float]:
     """Return the shares of changes to a field after which the item stays in the index, leaves it, or enters it.
@@ -281,7 +285,7 @@ def reads_first(table: TableDesign, entity: EntityDesign, write: WritePattern) -
     """
     if table.foreign or entity.key is None:
         return False
-    if _watches(table, entity, write):
+    if _changes_guards(table, entity, write):
         return True
     if entity.stale == "refuse" or write.kind != "update":
         return False
@@ -290,7 +294,7 @@ def reads_first(table: TableDesign, entity: EntityDesign, write: WritePattern) -
     return any(not set(key.fields) <= known for key in fed)
 
 
-def _read_around(table: TableDesign, entity: EntityDesign, write: WritePattern, size: int) -> float:
+def _extra_read_units(table: TableDesign, entity: EntityDesign, write: WritePattern, size: int) -> float:
     """Return the units of the reads that a write makes of its item: before it, and after an update with guards.
 
     Reading an item that does not exist costs the minimum. An update outside a transaction returns the new item; the
@@ -301,11 +305,11 @@ def _read_around(table: TableDesign, entity: EntityDesign, write: WritePattern, 
     new = write.kind == "put" and not changed_fields(entity, write)
     first = read_units(1 if new else size, consistent=True)
     alone = not write.transactional and not write.together
-    again = write.kind == "update" and alone and _watches(table, entity, write)
+    again = write.kind == "update" and alone and _changes_guards(table, entity, write)
     return 2 * first if again else first
 
 
-def _watches(table: TableDesign, entity: EntityDesign, write: WritePattern) -> bool:
+def _changes_guards(table: TableDesign, entity: EntityDesign, write: WritePattern) -> bool:
     """Return whether a write may add or remove guards of unique values."""
     unique = [field for field in entity.fields if field.unique]
     if write.kind != "update":
@@ -321,7 +325,7 @@ def changed_fields(entity: EntityDesign, write: WritePattern) -> frozenset[str]:
     return frozenset(changed | {field.name for field in entity.fields if field.lock} if changed else changed)
 
 
-def _effect(
+def _effect_kind(
     table: TableDesign, entity: EntityDesign, index: IndexDesign, key: KeyDesign, write: WritePattern
 ) -> EffectKind:
     """Return what a write does to an existing entry; for a new item, whether it may get one."""
@@ -330,11 +334,11 @@ def _effect(
     changed = changed_fields(entity, write)
     if write.kind == "put" and not changed:
         return "added" if begins_in(entity, key, 0.5) else "untouched"
-    attributes = {entity.field(name).attribute for name in changed if _known(entity, name)}
+    attributes = {entity.field(name).attribute for name in changed if _has_field(entity, name)}
     if table.foreign:
         if set(write.rewrites) & set(index.attributes) or attributes & set(index.attributes):
             return "moved"
-    elif changed & _made_of(key):
+    elif changed & _key_fields(key):
         return "moved"
     if not changed or index.projection == "ALL":
         return "changed"
@@ -361,11 +365,11 @@ def deciding_fields(entity: EntityDesign, key: KeyDesign) -> frozenset[str]:
     """Return the fields that decide whether an item is in an index at all."""
     fields = {member.field for member in key.members}
     if key.sparse:
-        fields |= {name for name in key.fields if _known(entity, name) and entity.field(name).nullable}
+        fields |= {name for name in key.fields if _has_field(entity, name) and entity.field(name).nullable}
     return frozenset(fields)
 
 
-def _made_of(key: KeyDesign) -> frozenset[str]:
+def _key_fields(key: KeyDesign) -> frozenset[str]:
     """Return the fields that an index key is made of, including those of its shard."""
     fields = {name for source in key.sources for name in source.fields}
     return frozenset(fields | set(key.shards.of if key.shards else ()))
@@ -388,7 +392,7 @@ def share_in(
     for member in key.members:
         choices = entity.field(member.field).choices
         if choices and member.field in decide:
-            share *= _within(member, choices)
+            share *= _share_of_choices(member, choices)
             by_choice.add(member.field)
     return share * sparse_share if decide - by_choice else share
 
@@ -411,17 +415,17 @@ def begins_in(entity: EntityDesign, key: KeyDesign, sparse_share: float = SPARSE
         elif member is None or not field.choices:
             assumed = True
         elif name in set_later:
-            share *= field.choices[0] in [_plain(value) for value in member.values]
+            share *= field.choices[0] in [_plain_value(value) for value in member.values]
         else:
-            share *= _within(member, field.choices)
+            share *= _share_of_choices(member, field.choices)
     return share * sparse_share if assumed else share
 
 
-def _within(member: Membership, choices: Sequence[object]) -> float:
+def _share_of_choices(member: Membership, choices: Sequence[object]) -> float:
     return len([value for value in member.values if value is not None]) / len(choices)
 
 
-def _plain(value: Value | None) -> object:
+def _plain_value(value: Value | None) -> object:
     """Return a member's value as choices have it."""
     if value is None:
         return None
@@ -429,7 +433,7 @@ def _plain(value: Value | None) -> object:
     return Decimal(plain) if tag == "N" else plain
 
 
-def _guards(entity: EntityDesign, write: WritePattern) -> int:
+def _count_guards(entity: EntityDesign, write: WritePattern) -> int:
     """Return the number of guards of unique values that a write adds or removes."""
     unique = [field for field in entity.fields if field.unique]
     changed = changed_fields(entity, write)
@@ -438,7 +442,7 @@ def _guards(entity: EntityDesign, write: WritePattern) -> int:
     return len(unique)
 
 
-def _fetch(table: TableDesign, size: int, items: float, access: AccessPattern) -> RequestUnits:
+def _fetch_units(table: TableDesign, size: int, items: float, access: AccessPattern) -> RequestUnits:
     """Return the units of fetching items by key, each rounded up separately."""
     if access.transactional:
         units = items * transact_read_units(size)
@@ -446,7 +450,9 @@ def _fetch(table: TableDesign, size: int, items: float, access: AccessPattern) -
     return RequestUnits(table.name, None, read=items * read_units(size, consistent=access.consistent))
 
 
-def _scattered(items: int, size: int, shards: int, pattern: PatternDesign, *, consistent: bool) -> float:
+def _sharded_read_units(
+    items: int, size: int, shards: int, pattern: PatternDesign, *, consistent: bool
+) -> float:
     """Return the units of a query over so many shards, each of which is asked and pays at least the least.
 
     What is merged in order takes from any shard up to the whole answer; without an order they share it.
@@ -455,20 +461,22 @@ def _scattered(items: int, size: int, shards: int, pattern: PatternDesign, *, co
     return shards * read_units(each * size, consistent=consistent)
 
 
-def _holds(table: TableDesign, entity: EntityDesign, index: IndexDesign, reads: tuple[str, ...]) -> bool:
+def _projects_all(
+    table: TableDesign, entity: EntityDesign, index: IndexDesign, reads: tuple[str, ...]
+) -> bool:
     """Return whether index entries have all fields that are read; without names, all fields."""
     held = table.projected_attributes(index)
     wanted = reads or tuple(field.name for field in entity.fields)
     return held is None or all(
-        entity.field(name).attribute in held for name in wanted if _known(entity, name)
+        entity.field(name).attribute in held for name in wanted if _has_field(entity, name)
     )
 
 
-def _has(table: TableDesign, index: str | None) -> bool:
+def _has_index(table: TableDesign, index: str | None) -> bool:
     return index is None or any(each.name == index for each in table.indexes)
 
 
-def _known(entity: EntityDesign, name: str) -> bool:
+def _has_field(entity: EntityDesign, name: str) -> bool:
     return any(field.name == name for field in entity.fields)
 
 

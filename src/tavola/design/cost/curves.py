@@ -77,10 +77,10 @@ def compute_curves(
             totals = tuple(point[way.name] for point in scaled)
         lines.append(CostCurve(way.name, totals))
     asked = sum(access.rate for access in rated_accesses(design))
-    return CostCurves(tuple(factors), asked, tuple(lines), _meetings(factors, lines))
+    return CostCurves(tuple(factors), asked, tuple(lines), _find_crossings(factors, lines))
 
 
-def _meetings(factors: Sequence[float], lines: Sequence[CostCurve]) -> tuple[CurveCrossing, ...]:
+def _find_crossings(factors: Sequence[float], lines: Sequence[CostCurve]) -> tuple[CurveCrossing, ...]:
     """Return where each payment option crosses on-demand, interpolated between two factors."""
     base = next((line for line in lines if line.name == "on demand"), None)
     found: list[CurveCrossing] = []

@@ -84,11 +84,11 @@ def _load(design: Design, assumptions: Assumptions, times: float) -> DesignLoad:
             if name in own:
                 own[name].append((number, access))
     return DesignLoad(
-        accesses, tuple(_of_table(table, own[table.name], assumptions) for table in design.tables)
+        accesses, tuple(_table_load(table, own[table.name], assumptions) for table in design.tables)
     )
 
 
-def _of_table(
+def _table_load(
     table: TableDesign, accesses: list[tuple[int, RatedAccess]], assumptions: Assumptions
 ) -> TableLoad:
     local = {index.name for index in table.indexes if index.local}
@@ -110,11 +110,13 @@ def _of_table(
         if flow.table == table.name:
             met.setdefault((None if flow.index in local else flow.index, flow.kind), []).append(flow)
     share, measured = assumptions.sparse_share, assumptions.storage_gb.get(table.name)
-    held, guessed = _held.get_or_compute((table,), (share, measured), lambda: _holds(table, share, measured))
-    return TableLoad(table, _frozen(parts), _frozen(met), _frozen(copied), held, guessed)
+    held, guessed = _held.get_or_compute(
+        (table,), (share, measured), lambda: _stored_and_guessed(table, share, measured)
+    )
+    return TableLoad(table, _freeze(parts), _freeze(met), _freeze(copied), held, guessed)
 
 
-def _holds(
+def _stored_and_guessed(
     table: TableDesign, share: float, measured: float | None
 ) -> tuple[tuple[StoredSize, ...], tuple[str, ...]]:
     return stored_sizes(table, sparse_share=share, measured_gb=measured), tuple(
@@ -125,7 +127,7 @@ def _holds(
 _WRITE: AccessKind = "write"
 
 
-def _frozen(lists: Mapping[CapacityPlace, list[T]]) -> dict[CapacityPlace, tuple[T, ...]]:
+def _freeze(lists: Mapping[CapacityPlace, list[T]]) -> dict[CapacityPlace, tuple[T, ...]]:
     return {place: tuple(each) for place, each in lists.items()}
 
 

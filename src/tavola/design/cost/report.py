@@ -41,14 +41,14 @@ def render_text(costing: CostReport) -> str:
     if costing.break_evens:
         lines += ["", "break-even"]
         lines += bullet_list(each.sentence for each in costing.break_evens)
-    lines += _savings_told(costing)
+    lines += _savings_lines(costing)
     if costing.notes:
         lines += ["", "taken for this"]
         lines += bullet_list(costing.notes)
     return "\n".join(lines)
 
 
-def _savings_told(costing: CostReport) -> list[str]:
+def _savings_lines(costing: CostReport) -> list[str]:
     month = costing.month
     lines: list[str] = []
     if not any(bill.per_second for bill in month.bills):
@@ -173,7 +173,7 @@ def _line_rows(month: MonthlyBill) -> Iterator[tuple[str, ...]]:
             table = line.table
             yield (table or "everything", "", "", "")
         yield (
-            f"  {_where(line)}",
+            f"  {_line_label(line)}",
             f"{line.quantity:,.{_digits(line)}f}",
             line.unit,
             format_money(line.amount, month),
@@ -181,7 +181,7 @@ def _line_rows(month: MonthlyBill) -> Iterator[tuple[str, ...]]:
     yield ("total", "", "", format_money(month.total, month))
 
 
-def _where(line: BillLine) -> str:
+def _line_label(line: BillLine) -> str:
     return line.what if line.index is None else f"{line.index}: {line.what}"
 
 
@@ -193,7 +193,7 @@ def _bill_rows(month: MonthlyBill) -> Iterator[tuple[str, ...]]:
     for bill in sorted(month.bills, key=lambda bill: -bill.amount):
         rate = "-" if bill.per_second is None else f"{bill.per_second:,g}"
         yield (
-            _titled(bill),
+            _bill_title(bill),
             rate,
             format_units(bill.units) if bill.units else "-",
             format_money(bill.amount, month),
@@ -201,7 +201,7 @@ def _bill_rows(month: MonthlyBill) -> Iterator[tuple[str, ...]]:
     yield ("all requests", "", "", format_money(month.requests, month))
 
 
-def _titled(bill: AccessBill) -> str:
+def _bill_title(bill: AccessBill) -> str:
     named = not bill.place or bill.place == bill.title or bill.place.endswith(f".{bill.title}")
     return truncate((bill.place or bill.title) if named else f"{bill.place}: {bill.title}", _TITLE)
 

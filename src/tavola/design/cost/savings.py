@@ -34,7 +34,7 @@ from tavola.model.document import Design, EntityDesign, TableDesign
 from tavola.model.sizes import item_size
 from tavola.prices import PriceBook
 
-PLANNED = 0.5  # of what a partition takes, as `tavola.patterns.shards_for` plans with
+PLANNED_SHARE = 0.5  # of what a partition takes, as `tavola.patterns.shards_for` plans with
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def savings(
     standing: dict[str, Decimal] = {}
     for change in _changes(design):
         if by_table:
-            old, new = _changed(design, change.design)
+            old, new = _affected_tables(design, change.design)
             key = ", ".join(table.name for table in old.tables)
             if key not in standing:
                 standing[key] = estimate_month(old, assumptions, book).total
@@ -81,11 +81,11 @@ def savings(
         before = best.get((change.change, change.place))
         if amount >= CENT and (before is None or before.amount < amount):
             best[change.change, change.place] = Saving(change.change, change.place, change.sentence, amount)
-    found = [*best.values(), *_paying(design, assumptions, book, now)]
+    found = [*best.values(), *_billing_savings(design, assumptions, book, now)]
     return tuple(sorted(found, key=lambda saving: (-saving.amount, saving.change, saving.place)))
 
 
-def _changed(design: Design, other: Design) -> tuple[Design, Design]:
+def _affected_tables(design: Design, other: Design) -> tuple[Design, Design]:
     """Return the tables that a change affects, before and after."""
     pairs = [(old, new) for old, new in zip(design.tables, other.tables, strict=True) if old is not new] or [
         (design.tables[0], other.tables[0])
@@ -94,7 +94,9 @@ def _changed(design: Design, other: Design) -> tuple[Design, Design]:
     return replace(design, tables=old), replace(other, tables=new)
 
 
-def _paying(design: Design, assumptions: Assumptions, book: PriceBook, now: Decimal) -> Iterator[Saving]:
+def _billing_savings(
+    design: Design, assumptions: Assumptions, book: PriceBook, now: Decimal
+) -> Iterator[Saving]:
     """Yield what another billing mode or table class saves if nothing else changes."""
     fixed = any(
         table.settings.read_units is not None and table.settings.scaling is None for table in design.tables
@@ -217,8 +219,8 @@ def _shards(design: Design, table: TableDesign) -> Iterator[_Change]:
             for count in range(1, key.shards.reads):
                 changed = with_table(design, with_shards(table, entity, key, count))
                 reads, writes = _peaks(changed, table.name, key.index)
-                spared = max(PLANNED * PARTITION_READS_PER_S, min(asked, PARTITION_READS_PER_S))
-                if reads <= count * spared and writes <= count * PLANNED * PARTITION_WRITES_PER_S:
+                spared = max(PLANNED_SHARE * PARTITION_READS_PER_S, min(asked, PARTITION_READS_PER_S))
+                if reads <= count * spared and writes <= count * PLANNED_SHARE * PARTITION_WRITES_PER_S:
                     break
             else:
                 continue  # all of them are needed
@@ -227,7 +229,7 @@ def _shards(design: Design, table: TableDesign) -> Iterator[_Change]:
                 f"{entity.name} in {key.index}",
                 f"{count} shard{'s' if count > 1 else ''} instead of {key.shards.reads}: the index then takes {reads:,.0f} read "
                 f"and {writes:,.0f} write units a second at its peak, and one partition {PARTITION_READS_PER_S:,} and "
-                f"{PARTITION_WRITES_PER_S:,}, of which {PLANNED:.0%} is planned with",
+                f"{PARTITION_WRITES_PER_S:,}, of which {PLANNED_SHARE:.0%} is planned with",
                 changed,
             )
 

@@ -81,7 +81,7 @@ class TargetFile:
             return found
         if not self.version:
             return replace(found, value="version", told=found.told or f"from version {found.since} on")
-        if _parts(self.version) >= _parts(found.since):
+        if _version_numbers(self.version) >= _version_numbers(found.since):
             return found
         return replace(found, value="no", told=f"it comes with version {found.since}; this is {self.version}")
 
@@ -117,7 +117,7 @@ def find_target(text: str) -> TargetFile:
             ) from error
     if found is None:
         raise TargetUnknown(name, tuple(targets()))
-    if version and not _parts(version):
+    if version and not _version_numbers(version):
         raise TargetUnreadable(text, f"{version!r} is no version; give it as {name}@2026.1")
     return replace(found, version=version)
 
@@ -135,11 +135,11 @@ def parse_target(place: str, text: str) -> TargetFile:
     if not isinstance(given, dict):
         raise TargetUnreadable(place, "capabilities must be a table of them")
     return TargetFile(
-        _text(place, document, "name"),
-        _text(place, document, "title"),
+        _parse_text(place, document, "name"),
+        _parse_text(place, document, "title"),
         checked,
-        _text(place, document, "source"),
-        {name: _answer(f"{place}: {name}", name, each) for name, each in given.items()},
+        _parse_text(place, document, "source"),
+        {name: _parse_answer(f"{place}: {name}", name, each) for name, each in given.items()},
     )
 
 
@@ -161,7 +161,7 @@ def write_target(target: TargetFile) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _answer(place: str, name: str, node: Any) -> Answer:
+def _parse_answer(place: str, name: str, node: Any) -> Answer:
     if name not in capabilities():
         raise TargetUnreadable(place, f"there is no such capability; there are {', '.join(capabilities())}")
     value = node.get("value") if isinstance(node, dict) else None
@@ -170,19 +170,19 @@ def _answer(place: str, name: str, node: Any) -> Answer:
     texts = {word: node.get(word, "") for word in ("told", "since", "source")}
     if not all(isinstance(text, str) for text in texts.values()):
         raise TargetUnreadable(place, "told, since and source must be text")
-    if texts["since"] and not _parts(texts["since"]):
+    if texts["since"] and not _version_numbers(texts["since"]):
         raise TargetUnreadable(place, f"since must be a version, such as 2026.1, and not {texts['since']!r}")
     return Answer(value, **texts)
 
 
-def _text(place: str, node: dict[str, Any], member: str) -> str:
+def _parse_text(place: str, node: dict[str, Any], member: str) -> str:
     text = node.get(member)
     if not isinstance(text, str) or not text:
         raise TargetUnreadable(place, f"{member} must be a text")
     return text
 
 
-def _parts(version: str) -> tuple[int, ...]:
+def _version_numbers(version: str) -> tuple[int, ...]:
     """Return the numbers of a version; empty if it is not a version."""
     parts = version.split(".")
     whole = version.isascii() and all(part.isdigit() for part in parts)

@@ -51,7 +51,7 @@ def probe(
         except TavolaError as error:
             raise ProbeFailed(f"no table can be made there, so nothing can be found out: {error}") from error
         for done, (name, find) in enumerate(FINDERS.items(), 1):
-            answers[name] = _found(run, table, find)
+            answers[name] = _find_answer(run, table, find)
             if progress is not None:
                 progress(done, len(FINDERS))
     finally:
@@ -61,7 +61,7 @@ def probe(
     return target, tuple(left)
 
 
-def _found(run: ProbeRun, table: str, find: Finder) -> Answer:
+def _find_answer(run: ProbeRun, table: str, find: Finder) -> Answer:
     try:
         return find(run, table)
     except Fault as fault:

@@ -46,7 +46,7 @@ class ProbeRun:
             try:
                 return self.call(operation, **request)
             except Fault as fault:
-                if not _passes(fault) or monotonic() >= deadline:
+                if not _is_transient(fault) or monotonic() >= deadline:
                     raise
             pause(_STEP_S)
 
@@ -130,7 +130,7 @@ class ProbeRun:
                     freed = unprotect_table(self, request["TableName"])  # a table that was made to be kept
                     if freed:
                         continue
-                if not _passes(fault) or monotonic() >= deadline:
+                if not _is_transient(fault) or monotonic() >= deadline:
                     return False
             except TavolaError:
                 return False
@@ -157,12 +157,12 @@ def unprotect_table(run: ProbeRun, name: str) -> bool:
 
 def is_unsupported(fault: Fault) -> bool:
     """Return whether a fault means that the feature does not exist; denied or busy does not."""
-    if _passes(fault) or fault.code.startswith("AccessDenied"):
+    if _is_transient(fault) or fault.code.startswith("AccessDenied"):
         return False
     return fault.code in _LACKING or any(word in str(fault).lower() for word in _LACKING_WORDS)
 
 
-def _passes(fault: Fault) -> bool:
+def _is_transient(fault: Fault) -> bool:
     """Return whether the same call may succeed later."""
     return fault.retryable or fault.code in BUSY
 

@@ -24,18 +24,18 @@ def find_uses(design: Design) -> tuple[FeatureUse, ...]:
     """Return the uses in a design, in the order of its declarations."""
     found: list[FeatureUse] = []
     for table in design.tables:
-        found += _of_settings(table)
-        found += _of_indexes(table)
+        found += _settings_uses(table)
+        found += _index_uses(table)
         for entity in table.entities:
-            found += _of_entity(table, entity)
+            found += _entity_uses(table, entity)
             for pattern in (entity.primary, *entity.patterns):
                 if pattern is not None:
-                    found += _of_pattern(table, entity, pattern)
-        found += _of_policies(design, table)
+                    found += _pattern_uses(table, entity, pattern)
+        found += _policy_uses(design, table)
     return tuple(dict.fromkeys(found))
 
 
-def _of_settings(table: TableDesign) -> Iterator[FeatureUse]:
+def _settings_uses(table: TableDesign) -> Iterator[FeatureUse]:
     settings, place = table.settings, DesignPath("table", table.name, table.label)
     if settings.ttl is not None:
         yield FeatureUse("ttl", place, f"expires items by {settings.ttl!r}")
@@ -66,7 +66,7 @@ def _of_settings(table: TableDesign) -> Iterator[FeatureUse]:
         yield FeatureUse("names.dots", place, "has a dot in its name")
 
 
-def _of_indexes(table: TableDesign) -> Iterator[FeatureUse]:
+def _index_uses(table: TableDesign) -> Iterator[FeatureUse]:
     for index in table.indexes:
         place = DesignPath("index", table.name, f"{table.label}.{index.label}")
         if index.local:
@@ -82,7 +82,7 @@ def _of_indexes(table: TableDesign) -> Iterator[FeatureUse]:
             yield FeatureUse("index.projection", place, f"holds {projected} alone")
 
 
-def _of_entity(table: TableDesign, entity: EntityDesign) -> Iterator[FeatureUse]:
+def _entity_uses(table: TableDesign, entity: EntityDesign) -> Iterator[FeatureUse]:
     place = DesignPath("entity", table.name, entity.name)
     for write in entity.writes:
         at = DesignPath("write", table.name, f"{entity.name}: {write.title}")
@@ -102,13 +102,13 @@ def _of_entity(table: TableDesign, entity: EntityDesign) -> Iterator[FeatureUse]
         yield FeatureUse("conditional-writes", place, "is written once, which a condition keeps")
 
 
-def _of_pattern(table: TableDesign, entity: EntityDesign, pattern: PatternDesign) -> Iterator[FeatureUse]:
+def _pattern_uses(table: TableDesign, entity: EntityDesign, pattern: PatternDesign) -> Iterator[FeatureUse]:
     if pattern.access is not None and pattern.access.transactional:
         place = DesignPath("pattern", table.name, f"{entity.name}.{pattern.name}")
         yield FeatureUse("transactions.read", place, "is read in a transaction")
 
 
-def _of_policies(design: Design, table: TableDesign) -> Iterator[FeatureUse]:
+def _policy_uses(design: Design, table: TableDesign) -> Iterator[FeatureUse]:
     for entity in table.entities:
         for field in entity.fields:
             if field.tenant:

@@ -36,7 +36,7 @@ def epoch_seconds(field: FieldDesign, attribute: str | None = None) -> FieldDesi
     )
 
 
-def _as_decimal(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _store_as_decimal(design: Design, finding: Finding) -> Iterator[Proposal]:
     found = field_at(design, finding)
     if found is not None:
         table, entity, field = found
@@ -47,7 +47,7 @@ def _as_decimal(design: Design, finding: Finding) -> Iterator[Proposal]:
         )
 
 
-def _aware(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _add_time_zone(design: Design, finding: Finding) -> Iterator[Proposal]:
     found = field_at(design, finding)
     if found is not None:
         table, entity, field = found
@@ -58,7 +58,7 @@ def _aware(design: Design, finding: Finding) -> Iterator[Proposal]:
         )
 
 
-def _in_seconds(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _store_as_seconds(design: Design, finding: Finding) -> Iterator[Proposal]:
     found = field_at(design, finding)
     if found is not None:
         table, entity, field = found
@@ -68,7 +68,7 @@ def _in_seconds(design: Design, finding: Finding) -> Iterator[Proposal]:
         )
 
 
-def _bounded_list(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _limit_list(design: Design, finding: Finding) -> Iterator[Proposal]:
     found = field_at(design, finding)
     if found is None:
         return
@@ -81,7 +81,7 @@ def _bounded_list(design: Design, finding: Finding) -> Iterator[Proposal]:
         )
 
 
-def _bounded_text(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _limit_text(design: Design, finding: Finding) -> Iterator[Proposal]:
     for table, entity, key in keys_at(design, finding):
         long = [
             field
@@ -100,7 +100,7 @@ def _bounded_text(design: Design, finding: Finding) -> Iterator[Proposal]:
             )
 
 
-def _counted(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _use_counter(design: Design, finding: Finding) -> Iterator[Proposal]:
     found = field_at(design, finding)
     if found is not None:
         table, entity, field = found
@@ -110,7 +110,7 @@ def _counted(design: Design, finding: Finding) -> Iterator[Proposal]:
         )
 
 
-def _written_once(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _detect_second_writer(design: Design, finding: Finding) -> Iterator[Proposal]:
     """Yield ways to make the second of two writers fail: a new key, a lock, or a condition in foreign code."""
     found = field_at(design, finding)
     if found is None:
@@ -132,7 +132,7 @@ def _written_once(design: Design, finding: Finding) -> Iterator[Proposal]:
     )
 
 
-def _mutable(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _make_mutable(design: Design, finding: Finding) -> Iterator[Proposal]:
     home = entity_at(design, finding)
     if home is not None:
         table, entity = home
@@ -142,7 +142,7 @@ def _mutable(design: Design, finding: Finding) -> Iterator[Proposal]:
         )
 
 
-def _with_expiry(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _add_expiry(design: Design, finding: Finding) -> Iterator[Proposal]:
     home = entity_at(design, finding)
     if home is None:
         return
@@ -161,14 +161,14 @@ def _with_expiry(design: Design, finding: Finding) -> Iterator[Proposal]:
 
 
 FIXERS: dict[str, Fixer] = {
-    "changed-immutable": _mutable,
-    "float-numbers": _as_decimal,
-    "idempotency-without-expiry": _with_expiry,
-    "key-too-long": _bounded_text,
-    "naive-time": _aware,
-    "racing-version": _written_once,
-    "sequence-by-count": _counted,
-    "ttl-type": _in_seconds,
-    "ttl-unit": _in_seconds,
-    "unbounded-list": _bounded_list,
+    "changed-immutable": _make_mutable,
+    "float-numbers": _store_as_decimal,
+    "idempotency-without-expiry": _add_expiry,
+    "key-too-long": _limit_text,
+    "naive-time": _add_time_zone,
+    "racing-version": _detect_second_writer,
+    "sequence-by-count": _use_counter,
+    "ttl-type": _store_as_seconds,
+    "ttl-unit": _store_as_seconds,
+    "unbounded-list": _limit_list,
 }

@@ -12,12 +12,12 @@ from tavola.design.lint.rules import RULES
 from tavola.model.document import Design, Ignore
 
 
-def _at(design: Design, finding: Finding) -> tuple[Ignore, ...]:
+def _ignores_at(design: Design, finding: Finding) -> tuple[Ignore, ...]:
     return tuple(each for each in design.ignores if each.place in (finding.place.name, "*"))
 
 
-def _without(design: Design, finding: Finding) -> Iterator[Proposal]:
-    for ignore in _at(design, finding):
+def _remove_ignore(design: Design, finding: Finding) -> Iterator[Proposal]:
+    for ignore in _ignores_at(design, finding):
         rest = tuple(each for each in design.ignores if each is not ignore)
         yield Proposal(
             replace(design, ignores=rest),
@@ -25,8 +25,8 @@ def _without(design: Design, finding: Finding) -> Iterator[Proposal]:
         )
 
 
-def _named(design: Design, finding: Finding) -> Iterator[Proposal]:
-    for ignore in _at(design, finding):
+def _correct_rule_name(design: Design, finding: Finding) -> Iterator[Proposal]:
+    for ignore in _ignores_at(design, finding):
         near = get_close_matches(ignore.rule, RULES, 1, 0.6)
         if ignore.rule not in RULES and near:
             meant = replace(ignore, rule=near[0])
@@ -34,11 +34,11 @@ def _named(design: Design, finding: Finding) -> Iterator[Proposal]:
                 replace(design, ignores=tuple(meant if each is ignore else each for each in design.ignores)),
                 f"it ignores {near[0]}",
             )
-    yield from _without(design, finding)
+    yield from _remove_ignore(design, finding)
 
 
 FIXERS: dict[str, Fixer] = {
-    "ignore-of-no-rule": _named,
-    "ignore-of-nothing": _without,
-    "ignore-without-reason": _without,
+    "ignore-of-no-rule": _correct_rule_name,
+    "ignore-of-nothing": _remove_ignore,
+    "ignore-without-reason": _remove_ignore,
 }

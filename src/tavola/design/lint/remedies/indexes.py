@@ -66,12 +66,14 @@ def with_index(
     if max(len(wanted.partition), len(wanted.sorts)) > MULTI_KEY_ATTRIBUTES_MAX:
         return None
     found = [field for field in fields if field is not None]
-    name = _free("_".join(("by", *(wanted.partition or wanted.sorts))), [each.name for each in table.indexes])
+    name = _unused_name(
+        "_".join(("by", *(wanted.partition or wanted.sorts))), [each.name for each in table.indexes]
+    )
     own = found[: len(wanted.partition)], found[len(wanted.partition) :]
     key = (
         _own_key(name, *own)
         if wanted.partition
-        else _made_key(table, entity, name, wanted, any(field.nullable for field in found))
+        else _templated_key(table, entity, name, wanted, any(field.nullable for field in found))
     )
     hash_, range_ = (tuple(source.attribute for source in half) for half in (key.hash, key.range))
     index = IndexDesign(
@@ -80,7 +82,7 @@ def with_index(
         local=False,
         hash=hash_,
         range=range_,
-        projection=_projected(table, entity, (*hash_, *range_), wanted.access),
+        projection=_projection_for(table, entity, (*hash_, *range_), wanted.access),
         native=bool(wanted.partition),
     )
     types = {**table.key_types, **{source.attribute: source.tag for source in key.sources}}
@@ -97,7 +99,9 @@ def _own_key(name: str, partition: Sequence[FieldDesign], sorts: Sequence[FieldD
     return KeyDesign(name, tuple(map(source, partition)), tuple(map(source, sorts)), sparse=sparse)
 
 
-def _made_key(table: TableDesign, entity: EntityDesign, name: str, wanted: Wanted, sparse: bool) -> KeyDesign:
+def _templated_key(
+    table: TableDesign, entity: EntityDesign, name: str, wanted: Wanted, sparse: bool
+) -> KeyDesign:
     mark = table.settings.delimiter
     number = 1 + sum(1 for index in table.indexes if not index.local)
     while f"GSI{number}PK" in table.key_types:
@@ -114,7 +118,7 @@ def _made_key(table: TableDesign, entity: EntityDesign, name: str, wanted: Wante
     )
 
 
-def _projected(
+def _projection_for(
     table: TableDesign, entity: EntityDesign, keys: Sequence[str], access: AccessPattern | None
 ) -> tuple[str, ...] | Literal["ALL", "KEYS_ONLY"]:
     """Return the attributes that a need uses, if it declares them; else ALL."""
@@ -129,14 +133,14 @@ def _projected(
     return tuple(dict.fromkeys([*([tag] if tag else []), *names])) or "KEYS_ONLY"
 
 
-def _free(name: str, taken: Sequence[str]) -> str:
+def _unused_name(name: str, taken: Sequence[str]) -> str:
     number, found = 2, name
     while found in taken:
         found, number = f"{name}_{number}", number + 1
     return found
 
 
-def _without(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _drop_index(design: Design, finding: Finding) -> Iterator[Proposal]:
     found = index_at(design, finding)
     if found is None:
         return
@@ -150,7 +154,7 @@ def _without(design: Design, finding: Finding) -> Iterator[Proposal]:
     )
 
 
-def _narrower(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _narrow_projection(design: Design, finding: Finding) -> Iterator[Proposal]:
     found = index_at(design, finding)
     needed = None if found is None else needed_attributes(design, *found)
     if found is None or needed is None:
@@ -163,7 +167,7 @@ def _narrower(design: Design, finding: Finding) -> Iterator[Proposal]:
         )
 
 
-def _wider(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _widen_projection(design: Design, finding: Finding) -> Iterator[Proposal]:
     """Yield the index with the attributes that a need reads and the index lacks."""
     asked, need = pattern_at(design, finding), need_at(design, finding)
     if asked is not None:
@@ -202,7 +206,7 @@ def _wider(design: Design, finding: Finding) -> Iterator[Proposal]:
     )
 
 
-def _short(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _shorten_names(design: Design, finding: Finding) -> Iterator[Proposal]:
     home = entity_at(design, finding)
     if home is not None:
         yield Proposal(
@@ -212,8 +216,8 @@ def _short(design: Design, finding: Finding) -> Iterator[Proposal]:
 
 
 FIXERS: dict[str, Fixer] = {
-    "long-attribute-names": _short,
-    "projection-carries": _narrower,
-    "projection-lacks": _wider,
-    "unused-index": _without,
+    "long-attribute-names": _shorten_names,
+    "projection-carries": _narrow_projection,
+    "projection-lacks": _widen_projection,
+    "unused-index": _drop_index,
 }

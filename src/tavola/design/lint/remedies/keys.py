@@ -20,7 +20,7 @@ _REWRITE = "; items that stand are to be written anew (tavola backfill)"
 _COPY = "; items that stand are under the old key, which none can change: they are to be copied"
 
 
-def _spread(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _add_shards(design: Design, finding: Finding) -> Iterator[Proposal]:
     """Yield the key with as many shards as its load needs."""
     context = LintContext(design)
     for table, entity, key in keys_at(design, finding):
@@ -37,7 +37,7 @@ def _spread(design: Design, finding: Finding) -> Iterator[Proposal]:
                 )
 
 
-def _gathered(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _reduce_shards(design: Design, finding: Finding) -> Iterator[Proposal]:
     context = LintContext(design)
     for table, entity, key in keys_at(design, finding):
         found = partition_heat(context, table, entity, key)
@@ -66,7 +66,7 @@ def sharded(table: TableDesign, key: KeyDesign, count: int) -> KeyDesign | None:
     return replace(key, hash=(*key.hash[:-1], spread), shards=shards)
 
 
-def _padded(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _pad_numbers(design: Design, finding: Finding) -> Iterator[Proposal]:
     """Yield the sort key with whole numbers zero-padded, so that they sort by value; fractions get an index by number."""
     for table, entity, key in keys_at(design, finding):
         numbers = {
@@ -76,7 +76,7 @@ def _padded(design: Design, finding: Finding) -> Iterator[Proposal]:
         }
         padded = tuple(_with_zeros(source, numbers) for source in key.range)
         if padded == key.range:
-            yield from _by_number(design, table, entity, key)
+            yield from _sort_by_number(design, table, entity, key)
             continue
         whole = {name for source in padded for name in source.fields if name in numbers}
         fields = tuple(
@@ -91,7 +91,7 @@ def _padded(design: Design, finding: Finding) -> Iterator[Proposal]:
         )
 
 
-def _by_number(
+def _sort_by_number(
     design: Design, table: TableDesign, entity: EntityDesign, key: KeyDesign
 ) -> Iterator[Proposal]:
     """Yield an index of this entity alone, sorted by the number that its sort key has as text."""
@@ -134,7 +134,7 @@ def _with_zeros(source: SourceDesign, numbers: set[str]) -> SourceDesign:
     return replace(source, template=Template.parse(text, source.template.delimiter))
 
 
-def _begun_apart(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _add_prefix(design: Design, finding: Finding) -> Iterator[Proposal]:
     """Yield the entity with its own prefix in the sort key, else in the partition key."""
     home = entity_at(design, finding)
     if home is None:
@@ -167,7 +167,7 @@ def _word(entity: EntityDesign) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "_", entity.tag or entity.name).strip("_").upper() or "E"
 
 
-def _sparse(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _make_sparse(design: Design, finding: Finding) -> Iterator[Proposal]:
     for table, entity, key in keys_at(design, finding):
         if key.index is not None:
             yield Proposal(
@@ -176,7 +176,7 @@ def _sparse(design: Design, finding: Finding) -> Iterator[Proposal]:
             )
 
 
-def _global(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _make_indexes_global(design: Design, finding: Finding) -> Iterator[Proposal]:
     """Yield the table with global indexes instead of local ones, which limit a partition key to 10 GB."""
     home = entity_at(design, finding)
     if home is None:
@@ -200,14 +200,14 @@ def _on(table: TableDesign, key: KeyDesign) -> str:
 
 
 FIXERS: dict[str, Fixer] = {
-    "collection-over-ten-gb": _global,
-    "few-partitions": _spread,
-    "numbers-as-text": _padded,
-    "single-partition": _spread,
-    "template-overlap": _begun_apart,
-    "time-ordered-partition": _spread,
-    "too-few-shards": _spread,
-    "too-many-shards": _gathered,
-    "two-orders": _begun_apart,
-    "unknown-as-value": _sparse,
+    "collection-over-ten-gb": _make_indexes_global,
+    "few-partitions": _add_shards,
+    "numbers-as-text": _pad_numbers,
+    "single-partition": _add_shards,
+    "template-overlap": _add_prefix,
+    "time-ordered-partition": _add_shards,
+    "too-few-shards": _add_shards,
+    "too-many-shards": _reduce_shards,
+    "two-orders": _add_prefix,
+    "unknown-as-value": _make_sparse,
 }

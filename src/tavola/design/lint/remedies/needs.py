@@ -26,17 +26,17 @@ from tavola.model.document import AccessPattern, Design, Given, Need, Route
 _SHARDS = (1, 4, 16)  # of a constant partition, as many as the traffic asks for
 
 
-def _served(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _route_by_key(design: Design, finding: Finding) -> Iterator[Proposal]:
     """Yield the need with a route by the best existing key, then by a new index."""
     need = need_at(design, finding)
     if need is None:
-        yield from _moved(design, finding)
+        yield from _move_to_index(design, finding)
         return
     if need.route is not None:
         for path in LintContext(design).access_paths(need):
             if path.serves and path.ordered:
                 yield Proposal(
-                    put_need(design, need, _routed(need, path)),
+                    put_need(design, need, _with_route(need, path)),
                     f"it asks {path.key.index or path.table.name}, which has a key for it",
                 )
     home = home_of(design, need)
@@ -64,7 +64,7 @@ def _served(design: Design, finding: Finding) -> Iterator[Proposal]:
             found = [each for each in LintContext(changed).access_paths(need) if each.key.index == index.name]
             if not found:
                 continue  # it lacks some of the items that are asked for
-            changed = put_need(changed, need, _routed(need, found[0]))
+            changed = put_need(changed, need, _with_route(need, found[0]))
         yield Proposal(changed, summary)
 
 
@@ -76,7 +76,7 @@ def _companions(design: Design, need: Need, equal: tuple[str, ...]) -> Iterator[
             yield tuple(name for name in other.order if name not in equal)
 
 
-def _routed(need: Need, path: AccessPath) -> Need:
+def _with_route(need: Need, path: AccessPath) -> Need:
     """Return a need with a route by an access path."""
     given = {each.field: each for each in need.where}
     keys: list[Given] = []
@@ -114,7 +114,7 @@ def _without_filters(need: Need) -> AccessPattern | None:
     return replace(access, items=access.returned, returned=None, filters=())
 
 
-def _moved(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _move_to_index(design: Design, finding: Finding) -> Iterator[Proposal]:
     """Yield a filtered query on an index that has the filtered fields in its key."""
     found = pattern_at(design, finding)
     if found is None or found[2].access is None:
@@ -138,7 +138,7 @@ def _moved(design: Design, finding: Finding) -> Iterator[Proposal]:
         )
 
 
-def _eventually(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _read_eventually(design: Design, finding: Finding) -> Iterator[Proposal]:
     summary = (
         "it reads what may be a moment old; what must see every write before it asks the table by its key"
     )
@@ -162,39 +162,39 @@ def _eventually(design: Design, finding: Finding) -> Iterator[Proposal]:
                 yield Proposal(with_table(design, with_eventual_collection(table, each)), summary)
 
 
-def _in_batches(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _read_in_batches(design: Design, finding: Finding) -> Iterator[Proposal]:
     need = need_at(design, finding)
     if need is None or need.route is None:
         return
     items = need.access.items if need.access is not None and need.access.items else 1
     batches = replace(need.route, queries=max(need.route.queries, -(-items // BATCH_GET_KEYS_MAX)))
     yield Proposal(
-        put_need(design, need, _asked(need, batches)),
+        put_need(design, need, _replace_route(need, batches)),
         f"it asks for {BATCH_GET_KEYS_MAX} keys at a time, in {batches.queries} requests, and again for what was not processed",
     )
     yield Proposal(
-        put_need(design, need, _asked(need, replace(need.route, operation="query"))),
+        put_need(design, need, _replace_route(need, replace(need.route, operation="query"))),
         "it is a query by the partition key, which needs no sort key",
     )
 
 
-def _asked(need: Need, route: Route) -> Need:
+def _replace_route(need: Need, route: Route) -> Need:
     return Need(
         need.name, need.entities, need.where, need.order, need.access, single=need.single, route=route
     )
 
 
 FIXERS: dict[str, Fixer] = {
-    "batch-too-large": _in_batches,
-    "consistent-index-read": _eventually,
-    "filtered-pattern": _served,
-    "keyless-pattern": _served,
-    "one-way-relation": _served,
-    "partial-partition-key": _served,
-    "partition-inequality": _served,
-    "range-before-equality": _served,
-    "scanned-pattern": _served,
-    "sort-key-gap": _served,
-    "unserved-pattern": _served,
-    "wrong-order": _served,
+    "batch-too-large": _read_in_batches,
+    "consistent-index-read": _read_eventually,
+    "filtered-pattern": _route_by_key,
+    "keyless-pattern": _route_by_key,
+    "one-way-relation": _route_by_key,
+    "partial-partition-key": _route_by_key,
+    "partition-inequality": _route_by_key,
+    "range-before-equality": _route_by_key,
+    "scanned-pattern": _route_by_key,
+    "sort-key-gap": _route_by_key,
+    "unserved-pattern": _route_by_key,
+    "wrong-order": _route_by_key,
 }

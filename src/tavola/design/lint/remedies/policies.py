@@ -22,7 +22,7 @@ def _policy(design: Design, finding: Finding) -> Policy | None:
     return next((each for each in design.policies if each.name == finding.place.name), None)
 
 
-def _reworded(
+def _change_statements(
     design: Design, finding: Finding, change: Callable[[Statement], Statement], summary: str
 ) -> Iterator[Proposal]:
     """Yield the policy with `change` applied to each affected statement alone, then to all of them."""
@@ -64,7 +64,7 @@ def _without_actions(statement: Statement, names: frozenset[str]) -> Statement:
     return {**statement, "Action": kept}
 
 
-def _unscanned(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _remove_scans(design: Design, finding: Finding) -> Iterator[Proposal]:
     def change(statement: Statement) -> Statement:
         condition = statement.get("Condition", {})
         if not any(_LEADING in test for test in condition.values() if isinstance(test, Mapping)):
@@ -72,13 +72,13 @@ def _unscanned(design: Design, finding: Finding) -> Iterator[Proposal]:
         bound = {**condition, "Null": {**condition.get("Null", {}), **_NOT_NULL["Null"]}}
         return {**_without_actions(statement, _SCANS), "Condition": bound}
 
-    yield from _reworded(
+    yield from _change_statements(
         design, finding, change, "Scan is left out, and a request that names no partition key is refused"
     )
 
 
-def _unchanging(design: Design, finding: Finding) -> Iterator[Proposal]:
-    yield from _reworded(
+def _remove_changes(design: Design, finding: Finding) -> Iterator[Proposal]:
+    yield from _change_statements(
         design,
         finding,
         lambda statement: _without_actions(statement, _REWRITES),
@@ -86,7 +86,7 @@ def _unchanging(design: Design, finding: Finding) -> Iterator[Proposal]:
     )
 
 
-def _with_indexes(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _add_indexes(design: Design, finding: Finding) -> Iterator[Proposal]:
     table = table_at(design, finding)
     if table is None:
         return
@@ -101,10 +101,12 @@ def _with_indexes(design: Design, finding: Finding) -> Iterator[Proposal]:
         more = [f"{each}/index/{name}" for each in own for name in names]
         return {**statement, "Resource": [*resources, *more]} if more else statement
 
-    yield from _reworded(design, finding, change, f"queries of {', '.join(names)} are allowed as well")
+    yield from _change_statements(
+        design, finding, change, f"queries of {', '.join(names)} are allowed as well"
+    )
 
 
-def _of_this_table(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _point_at_table(design: Design, finding: Finding) -> Iterator[Proposal]:
     policy = _policy(design, finding)
     named = () if policy is None else policy.tables
     tables = [table for table in design.tables if not named or table.name in named]
@@ -113,13 +115,13 @@ def _of_this_table(design: Design, finding: Finding) -> Iterator[Proposal]:
     [table] = tables
 
     def change(statement: Statement) -> Statement:
-        resources = [_renamed(each, table) for each in _resources(statement)]
+        resources = [_rename_table(each, table) for each in _resources(statement)]
         return {**statement, "Resource": resources}
 
-    yield from _reworded(design, finding, change, f"it names {table.name}, as the design does")
+    yield from _change_statements(design, finding, change, f"it names {table.name}, as the design does")
 
 
-def _renamed(arn: str, table: TableDesign) -> str:
+def _rename_table(arn: str, table: TableDesign) -> str:
     parts = arn.split(":", 5)
     if len(parts) < 6 or parts[2] != "dynamodb" or not parts[5].startswith("table/"):
         return arn
@@ -127,7 +129,7 @@ def _renamed(arn: str, table: TableDesign) -> str:
     return ":".join([*parts[:5], f"table/{table.name}" + (f"/{rest}" if rest else "")])
 
 
-def _led(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _add_key_prefix(design: Design, finding: Finding) -> Iterator[Proposal]:
     """Yield the statement with the literal prefix of an entity's key before its partition key value."""
     table = table_at(design, finding)
     if table is None:
@@ -150,8 +152,10 @@ def _led(design: Design, finding: Finding) -> Iterator[Proposal]:
             }
             return {**statement, "Condition": condition}
 
-        yield from _reworded(design, finding, change, f"the value begins with {start}, as the key does")
-    yield from _bound(design, finding)
+        yield from _change_statements(
+            design, finding, change, f"the value begins with {start}, as the key does"
+        )
+    yield from _limit_to_tenant(design, finding)
 
 
 def _prefixed(value: Any, start: str) -> Any:
@@ -166,7 +170,7 @@ def _literal(key: KeyDesign) -> str:
     return first if isinstance(first, str) else ""
 
 
-def _bound(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _limit_to_tenant(design: Design, finding: Finding) -> Iterator[Proposal]:
     """Yield the statement limited to the tenant of the caller, on the table or index whose key begins with the tenant."""
     table = table_at(design, finding)
     if table is None:
@@ -208,7 +212,7 @@ def _bound(design: Design, finding: Finding) -> Iterator[Proposal]:
                 "Condition": condition,
             }
 
-        yield from _reworded(
+        yield from _change_statements(
             design,
             finding,
             change,
@@ -224,12 +228,12 @@ def _tenant_keys(table: TableDesign) -> Iterator[tuple[EntityDesign, KeyDesign, 
                 yield entity, key, fields[0]
 
 
-def _named(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _name_actions(design: Design, finding: Finding) -> Iterator[Proposal]:
     """Yield the statement with the actions that the design's patterns need, on its tables and indexes."""
     policy = _policy(design, finding)
     named = () if policy is None else policy.tables
     tables = [table for table in design.tables if not named or table.name in named]
-    actions = [f"dynamodb:{word}" for word in _needed(tables)]
+    actions = [f"dynamodb:{word}" for word in _needed_actions(tables)]
     resources = [
         f"arn:aws:dynamodb:*:*:table/{table.name}{rest}"
         for table in tables
@@ -243,7 +247,7 @@ def _named(design: Design, finding: Finding) -> Iterator[Proposal]:
         changed = {**statement, "Action": actions} if wide else dict(statement)
         return {**changed, "Resource": resources} if open_ else changed
 
-    yield from _reworded(
+    yield from _change_statements(
         design,
         finding,
         change,
@@ -251,7 +255,7 @@ def _named(design: Design, finding: Finding) -> Iterator[Proposal]:
     )
 
 
-def _needed(tables: list[TableDesign]) -> Iterator[str]:
+def _needed_actions(tables: list[TableDesign]) -> Iterator[str]:
     entities = [entity for table in tables for entity in table.entities]
     writes = {write.kind for entity in entities for write in entity.writes}
     yield "GetItem"
@@ -263,11 +267,11 @@ def _needed(tables: list[TableDesign]) -> Iterator[str]:
 
 
 FIXERS: dict[str, Fixer] = {
-    "leading-keys-match-nothing": _led,
-    "policy-changes-immutable": _unchanging,
-    "policy-misses-index": _with_indexes,
-    "policy-of-no-table": _of_this_table,
-    "policy-without-leading-keys": _bound,
-    "scan-past-leading-keys": _unscanned,
-    "wildcard-policy": _named,
+    "leading-keys-match-nothing": _add_key_prefix,
+    "policy-changes-immutable": _remove_changes,
+    "policy-misses-index": _add_indexes,
+    "policy-of-no-table": _point_at_table,
+    "policy-without-leading-keys": _limit_to_tenant,
+    "scan-past-leading-keys": _remove_scans,
+    "wildcard-policy": _name_actions,
 }

@@ -12,7 +12,7 @@ from tavola.design.lint.remedies.proposal import Fixer, Proposal, field_at, put_
 from tavola.model.document import Design, FieldDesign
 
 
-def _protected(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _protect_from_deletion(design: Design, finding: Finding) -> Iterator[Proposal]:
     table = table_at(design, finding)
     if table is not None:
         yield Proposal(
@@ -21,7 +21,7 @@ def _protected(design: Design, finding: Finding) -> Iterator[Proposal]:
         )
 
 
-def _recoverable(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _enable_recovery(design: Design, finding: Finding) -> Iterator[Proposal]:
     table = table_at(design, finding)
     if table is not None:
         days = table.settings.recovery_days
@@ -31,7 +31,7 @@ def _recoverable(design: Design, finding: Finding) -> Iterator[Proposal]:
         )
 
 
-def _encrypted(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _add_encryption_key(design: Design, finding: Finding) -> Iterator[Proposal]:
     table = table_at(design, finding)
     if table is not None:
         alias = f"alias/{table.name}"
@@ -41,7 +41,7 @@ def _encrypted(design: Design, finding: Finding) -> Iterator[Proposal]:
         )
 
 
-def _on_demand(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _switch_to_on_demand(design: Design, finding: Finding) -> Iterator[Proposal]:
     table = table_at(design, finding)
     if table is not None:
         yield Proposal(
@@ -50,7 +50,7 @@ def _on_demand(design: Design, finding: Finding) -> Iterator[Proposal]:
         )
 
 
-def _both_images(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _stream_both_images(design: Design, finding: Finding) -> Iterator[Proposal]:
     table = table_at(design, finding)
     if table is not None:
         yield Proposal(
@@ -59,7 +59,7 @@ def _both_images(design: Design, finding: Finding) -> Iterator[Proposal]:
         )
 
 
-def _expiring(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _match_ttl(design: Design, finding: Finding) -> Iterator[Proposal]:
     """Yield both ways to match TTL and field: the table names the field's attribute, or the field takes the table's."""
     table, found = table_at(design, finding), field_at(design, finding)
     if table is None or table.settings.ttl is None:
@@ -67,7 +67,7 @@ def _expiring(design: Design, finding: Finding) -> Iterator[Proposal]:
     if found is not None:
         _, entity, field = found
         yield Proposal(
-            put_field(design, table, entity, _under(field, table.settings.ttl)),
+            put_field(design, table, entity, _with_attribute(field, table.settings.ttl)),
             f"{entity.name}.{field.name} is stored as {table.settings.ttl}, and the item is deleted then; items that stand are to be "
             "written anew",
         )
@@ -80,7 +80,7 @@ def _expiring(design: Design, finding: Finding) -> Iterator[Proposal]:
                     f"{table.label} expires items by {field.attribute}, which {entity.name} has",
                 )
                 yield Proposal(
-                    put_field(design, table, entity, _under(field, table.settings.ttl)),
+                    put_field(design, table, entity, _with_attribute(field, table.settings.ttl)),
                     f"{entity.name}.{field.name} is stored as {table.settings.ttl}, by which {table.label} expires items",
                 )
     yield Proposal(
@@ -89,16 +89,16 @@ def _expiring(design: Design, finding: Finding) -> Iterator[Proposal]:
     )
 
 
-def _under(field: FieldDesign, attribute: str) -> FieldDesign:
+def _with_attribute(field: FieldDesign, attribute: str) -> FieldDesign:
     kept = field.type == "epoch-seconds" or field.tags == ("N",)
     return replace(field, attribute=attribute) if kept else epoch_seconds(field, attribute)
 
 
 FIXERS: dict[str, Fixer] = {
-    "deletion-unprotected": _protected,
-    "encryption-missing": _encrypted,
-    "provisioned-without-scaling": _on_demand,
-    "recovery-missing": _recoverable,
-    "stream-view-lacks": _both_images,
-    "ttl-unused": _expiring,
+    "deletion-unprotected": _protect_from_deletion,
+    "encryption-missing": _add_encryption_key,
+    "provisioned-without-scaling": _switch_to_on_demand,
+    "recovery-missing": _enable_recovery,
+    "stream-view-lacks": _stream_both_images,
+    "ttl-unused": _match_ttl,
 }

@@ -20,7 +20,7 @@ from tavola.model.document import Design
 _RETRIES = 3
 
 
-def _conditional(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _add_condition(design: Design, finding: Finding) -> Iterator[Proposal]:
     found = write_at(design, finding)
     if found is not None:
         table, entity, write = found
@@ -30,7 +30,7 @@ def _conditional(design: Design, finding: Finding) -> Iterator[Proposal]:
         )
 
 
-def _alone(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _leave_transaction(design: Design, finding: Finding) -> Iterator[Proposal]:
     found = write_at(design, finding)
     if found is not None:
         table, entity, write = found
@@ -40,7 +40,7 @@ def _alone(design: Design, finding: Finding) -> Iterator[Proposal]:
         )
 
 
-def _rewriting(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _write_index_keys(design: Design, finding: Finding) -> Iterator[Proposal]:
     """Yield the write with all index keys that depend on its fields, or that other puts write."""
     found = write_at(design, finding)
     if found is None:
@@ -65,7 +65,7 @@ def _rewriting(design: Design, finding: Finding) -> Iterator[Proposal]:
         )
 
 
-def _idempotent(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _count_once(design: Design, finding: Finding) -> Iterator[Proposal]:
     found = consumer_at(design, finding)
     if found is not None:
         yield Proposal(
@@ -75,7 +75,7 @@ def _idempotent(design: Design, finding: Finding) -> Iterator[Proposal]:
         )
 
 
-def _filtered(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _exclude_own_writes(design: Design, finding: Finding) -> Iterator[Proposal]:
     found = consumer_at(design, finding)
     if found is None:
         return
@@ -91,7 +91,7 @@ def _filtered(design: Design, finding: Finding) -> Iterator[Proposal]:
     )
 
 
-def _all_records(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _receive_all_records(design: Design, finding: Finding) -> Iterator[Proposal]:
     found = consumer_at(design, finding)
     if found is not None:
         yield Proposal(
@@ -104,7 +104,7 @@ def _all_records(design: Design, finding: Finding) -> Iterator[Proposal]:
         )
 
 
-def _failing_well(design: Design, finding: Finding) -> Iterator[Proposal]:
+def _add_failure_path(design: Design, finding: Finding) -> Iterator[Proposal]:
     found = consumer_at(design, finding)
     if found is not None:
         table, consumer = found
@@ -123,12 +123,12 @@ def _failing_well(design: Design, finding: Finding) -> Iterator[Proposal]:
 
 
 FIXERS: dict[str, Fixer] = {
-    "consumer-counts-twice": _idempotent,
-    "consumer-feeds-itself": _filtered,
-    "consumer-misses-records": _all_records,
-    "consumer-without-failure-path": _failing_well,
-    "forgotten-index-key": _rewriting,
-    "ghost-item": _conditional,
-    "hot-transaction": _alone,
-    "stale-index-key": _rewriting,
+    "consumer-counts-twice": _count_once,
+    "consumer-feeds-itself": _exclude_own_writes,
+    "consumer-misses-records": _receive_all_records,
+    "consumer-without-failure-path": _add_failure_path,
+    "forgotten-index-key": _write_index_keys,
+    "ghost-item": _add_condition,
+    "hot-transaction": _leave_transaction,
+    "stale-index-key": _write_index_keys,
 }
