@@ -126,7 +126,7 @@ def test_aws_is_only_written_to_if_it_is_meant(
     """Without --live nothing is made on AWS, and the account is told; with it, the account is told too."""
     import click
 
-    from tavola.cli import keeping
+    from tavola.cli import app_storage
 
     asked_for: list[str] = []
 
@@ -147,9 +147,9 @@ def test_aws_is_only_written_to_if_it_is_meant(
 
     monkeypatch.setattr("tavola.connections.connect", lambda *_, **__: Connection())
     with pytest.raises(click.exceptions.Exit) as ended:
-        keeping.check_live("aws:eu-west-1", live=False)
+        app_storage.check_live("aws:eu-west-1", live=False)
     refused = capsys.readouterr().err
-    keeping.check_live("https://dynamodb.eu-west-1.amazonaws.com", live=True)
+    app_storage.check_live("https://dynamodb.eu-west-1.amazonaws.com", live=True)
     warned = capsys.readouterr().err
 
     assert ended.value.exit_code == Exit.USAGE
