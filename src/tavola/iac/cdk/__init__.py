@@ -1,7 +1,7 @@
-"""CDK: a plan as an app in Python, for version 2 of the AWS CDK.
+"""Render a plan as a Python app for the AWS CDK, version 2.
 
-A table is a `TableV2`, which takes keys of several attributes, replicas and scaling in one construct. What comes from outside (the
-bucket of the code, the network) is a parameter of the stack; a topic for alarms is context, as CDK users are used to.
+A table is a `TableV2`, which supports keys of several attributes, replicas and scaling. External values (the code bucket, the network) are stack
+parameters; the topic of alarms is CDK context.
 """
 
 from tavola.iac.cdk.app import cdk_files

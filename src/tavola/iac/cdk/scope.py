@@ -1,4 +1,4 @@
-"""Scope: the words by which the parts of one stack refer to each other."""
+"""References between the constructs of one stack."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def prefix_name(text: str, before: str = "") -> PythonCode:
 
 
 class StackNames:
-    """What the things of a plan are called in its stack: attributes of it, and constructs by their ids."""
+    """The attributes and construct ids of a plan's resources."""
 
     def __init__(self) -> None:
         self._names = Identifiers(python_name, taken=_TAKEN)
@@ -52,7 +52,7 @@ class StackNames:
         return self.name("replica", "key", region)
 
     def arn(self, reference: TableReference) -> Value:
-        """Return the ARN of a table, or of what hangs on it."""
+        """Return the ARN of a table, index, stream or backup."""
         if reference == ANYWHERE:
             return EVERYTHING
         table = self.table(reference.table)

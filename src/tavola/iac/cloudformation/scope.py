@@ -1,4 +1,4 @@
-"""Scope: the words by which the parts of one template refer to each other."""
+"""References between the resources of one template."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def attribute(resource: str, name: str) -> Node:
 
 
 def substitute(text: str) -> Node:
-    """Give a text with `${…}` in it that CloudFormation fills in."""
+    """Return a text in which CloudFormation replaces `${…}`."""
     return {"Fn::Sub": text}
 
 
 def prefix_name(text: str, before: str = "") -> Node:
-    """Give a name behind the prefix that whoever deploys the template gives all of them."""
+    """Return a name after the prefix parameter of the stack."""
     return substitute(f"{before}${{{PREFIX}}}{text}")
 
 
@@ -41,7 +41,7 @@ def tags_property(tags: Mapping[str, str]) -> Node:
 
 
 def literal_text(text: str) -> str | Node:
-    """Give a text as it stands, also one in which `${…}` would look like something to fill in."""
+    """Return a text as it is, even if it contains `${…}`."""
     if "${" not in text:
         return text
     first, *rest = text.split("${")
@@ -49,7 +49,7 @@ def literal_text(text: str) -> str | Node:
 
 
 class TemplateNames:
-    """What the things of a plan are called in its template."""
+    """The logical ids of a plan's resources."""
 
     def __init__(self) -> None:
         self._ids = Identifiers(pascal, taken=FIXED)
@@ -76,7 +76,7 @@ class TemplateNames:
         return self.id("table", "key")
 
     def arn(self, reference: TableReference) -> str | Node:
-        """Return the ARN of a table, or of what hangs on it."""
+        """Return the ARN of a table, index, stream or backup."""
         if reference == ANYWHERE:
             return EVERYTHING
         table = self.table(reference.table)

@@ -1,9 +1,9 @@
-"""Formats: designs that people already have, read from the files of other tools, and written for two of them.
+"""Read designs from the files of other tools, and write them for two of those.
 
-CloudFormation, Terraform, NoSQL Workbench, DescribeTable, OneTable's and awslabs' schema become a `Design`, with a report of what
-was guessed, left out or not said. Knows no command line and no network; reads the files that it is given.
+CloudFormation, Terraform, NoSQL Workbench, DescribeTable, OneTable and awslabs' schemas become a `Design` with a report of what was guessed, left
+out or not stated. The package reads the files it is given and knows no command line and no network.
 
-A door of its own, entered by name: YAML and HCL are read with libraries that are extras.
+It is imported by name only: YAML and HCL are read with libraries from the extra `tavola[design]`.
 """
 
 from tavola.iac.formats.errors import FileMissing, FormatRefused, FormatUnknown

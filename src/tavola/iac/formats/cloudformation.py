@@ -1,6 +1,6 @@
-"""CloudFormation: the tables of a template, in JSON or YAML, with what is wired to them; SAM's short forms too.
+"""Read the tables of a CloudFormation or SAM template, with the resources connected to them.
 
-A template knows keys, indexes and settings. It knows no entity and no access pattern, and the report says so.
+A template has keys, indexes and settings, but no entities and no access patterns; the report says so.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def read_cloudformation(template: Mapping[str, Any]) -> ImportResult:
 
 
 class _Template:
-    """The resources of a template that a design is about."""
+    """The resources of a template that a design describes."""
 
     def __init__(self, template: Mapping[str, Any], report: ImportReport) -> None:
         self.report = report
@@ -223,7 +223,7 @@ class _Template:
                     yield place, stream, made
 
     def _reads_elsewhere(self, logical: str) -> bool:
-        """Tell whether a mapping is known to read no stream of a table: a queue's, another service's, or its own."""
+        """Return whether a mapping is known to read something other than a table's stream."""
         properties = self.properties(logical)
         told = as_text(properties.get("EventSourceArn")) or ""
         if told.startswith("arn:"):
@@ -312,7 +312,7 @@ class _Template:
             note_managed_policy(text, place, self.report)
 
     def report_unread(self) -> None:
-        """Tell what nobody has read: members of what was read, and resources that may have tables."""
+        """Report what was not read: members of resources, and resources that may contain tables."""
         for logical, resource in self.resources.items():
             kind, place = str(resource.get("Type")), f"Resources.{logical}"
             if kind in TABLES or (kind == _MAPPING and not self._reads_elsewhere(logical)):

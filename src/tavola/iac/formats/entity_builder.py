@@ -1,7 +1,6 @@
-"""Entities of foreign files: fields by their attributes, and keys by whatever the file says of them.
+"""Build entities from foreign files: fields by attribute, and keys as far as the file describes them.
 
-A key is the attribute itself, or a template as far as ours can hold it. Where it cannot, the key attribute becomes
-a plain field and the report says so: nothing is claimed that the file does not say.
+A key is an attribute itself, or a template if ours can express it. If not, the key attribute becomes a plain field and the report says so.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _PLACEHOLDER = re.compile(r"(?<!\{)\{([^{}:]+)(:[^{}]*)?\}")
 
 
 class EntityBuilder:
-    """An entity as it is put together."""
+    """An entity under construction."""
 
     def __init__(
         self,
@@ -60,7 +59,7 @@ class EntityBuilder:
         self._attributes: dict[str, str] = {}  # by field
 
     def field(self, attribute: str, tag: str | None = None, **told: Any) -> FieldDesign:
-        """Return the field of an attribute, made if there is none."""
+        """Return the field of an attribute, created if needed."""
         found = self._fields.get(attribute)
         if found is None:
             tag = tag or self._types.get(attribute, "S")
@@ -72,11 +71,11 @@ class EntityBuilder:
         return found
 
     def find(self, name: str) -> FieldDesign | None:
-        """Return a field by its name or by its attribute's."""
+        """Return a field by its name or its attribute's."""
         return self._fields.get(self._attributes.get(name, name))
 
     def update_field(self, attribute: str, **told: Any) -> None:
-        """Say more of a field that is there."""
+        """Change settings of an existing field."""
         self._fields[attribute] = replace(self._fields[attribute], **told)
 
     def source(
@@ -89,7 +88,7 @@ class EntityBuilder:
         *,
         guessed: bool = False,
     ) -> SourceDesign:
-        """Return what a key attribute is made of: by a template's text, or itself where there is none."""
+        """Return what a key attribute is made of: a template, or the attribute itself."""
         template = None if text is None else self._template(attribute, tag, text, place)
         if isinstance(template, FieldDesign):
             return SourceDesign(attribute, tag, field=template.name)

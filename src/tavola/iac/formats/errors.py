@@ -1,4 +1,4 @@
-"""FormatRefused: a foreign file that no design can be read from, with the place and the next step."""
+"""Errors of reading foreign files, with the file, the place and the next step."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tavola.errors import ErrorKind, TavolaError
 
 
 class FormatRefused(TavolaError):
-    """Why a file gives no design: the file, the place in it, what is wrong, what to do."""
+    """A file that contains no readable design: the file, the place, the problem and the remedy."""
 
     def __init__(self, reason: str, place: str = "", file: str = "") -> None:
         self.reason = reason
@@ -16,7 +16,7 @@ class FormatRefused(TavolaError):
         super().__init__(f"{where}: {reason}" if where else reason)
 
     def within(self, file: str) -> FormatRefused:
-        """Return the same refusal with the file that it is about."""
+        """Return the same error with its file."""
         again = type(self)(self.reason, self.place, self.file or file)
         for note in getattr(self, "__notes__", ()):
             again.add_note(note)
@@ -24,10 +24,10 @@ class FormatRefused(TavolaError):
 
 
 class FormatUnknown(FormatRefused):
-    """A file that is of no format that is known, or does not parse as one."""
+    """A file of an unknown format, or one that does not parse."""
 
 
 class FileMissing(FormatRefused):
-    """A file that is not there."""
+    """A file that does not exist."""
 
     kind = ErrorKind.NOT_FOUND

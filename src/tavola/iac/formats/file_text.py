@@ -1,7 +1,6 @@
-"""Texts: a file's bytes as JSON, YAML or the text of HCL, each within bounds and refused with its line and column.
+"""Read files as JSON, YAML or HCL text, within limits; errors name the line and column.
 
-A file may come from anywhere: aliases that grow without end, nesting without end and bytes that are no text are
-refused before anything walks through them.
+Files are untrusted: aliases that expand without end, unlimited nesting and binary data are refused before anything walks through them.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ NODES_MAX = 400_000  # of YAML, with every alias written out
 
 
 def read_text(path: Path, *, may_be_empty: bool = False) -> str:
-    """Return a file's text; refuse what is no text, is empty, is too large, or is no file but a device or a pipe."""
+    """Return a file's text; refuse binary, empty and oversized files, devices and pipes."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise FormatRefused("it is no regular file; name a file, or a folder of Terraform's")
@@ -54,7 +53,7 @@ def read_text(path: Path, *, may_be_empty: bool = False) -> str:
 
 
 def parse_json(text: str) -> Any:
-    """Return what a JSON text stands for."""
+    """Parse a JSON text."""
     try:
         found = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_members)
     except json.JSONDecodeError as error:
@@ -68,7 +67,7 @@ def parse_json(text: str) -> Any:
 
 
 def parse_yaml(text: str) -> Any:
-    """Return what a YAML text stands for; CloudFormation's short tags become their long form."""
+    """Parse a YAML text; CloudFormation's short tags become their long form."""
     try:
         import yaml  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
@@ -104,7 +103,7 @@ def parse_yaml(text: str) -> Any:
 
 
 def check_depth(found: Any) -> None:
-    """Refuse what is nested deeper than any design."""
+    """Refuse data that is nested deeper than any design."""
     level = [found]
     for _ in range(DEPTH_MAX):
         level = [inner for each in level for inner in _inside(each)]
@@ -121,7 +120,7 @@ def _inside(value: Any) -> Iterator[Any]:
 
 
 def _check_nodes(root: Any) -> None:
-    """Refuse a tree of nodes that an alias closes to a circle, or makes larger than any design."""
+    """Refuse a node tree in which an alias forms a cycle, or which aliases expand beyond the limit."""
     sizes: dict[int, int] = {}
     opened: set[int] = set()
     stack: list[tuple[Any, bool]] = [(root, False)]

@@ -1,4 +1,4 @@
-"""Recognition: which format a file is, by what is in it, and the design that it holds."""
+"""Detect the format of a file by its content, and read the design in it."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ _READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any], ImportResult]], ...
 
 
 def read_design(path: str | Path) -> ImportResult:
-    """Return the design in a foreign file, or in a folder of Terraform's; FormatRefused with the place if there is none.
+    """Return the design in a foreign file or a folder of Terraform files; FormatRefused with the place if there is none.
 
-    The format is told by what the file holds. What the format does not say is left empty, and told in the report.
+    The format is detected from the content. What the format does not say is left empty and reported.
     """
     place = Path(path)
 
@@ -57,7 +57,7 @@ def read_design(path: str | Path) -> ImportResult:
 
 
 def read_design_text(text: str, name: str = "") -> ImportResult:
-    """Return the design in the text of such a file, which somebody pasted or sent; its name helps to tell the format."""
+    """Return the design in a text, for example one that was pasted; its name helps to detect the format."""
     if len(text.encode()) > FILE_BYTES_MAX:
         raise FormatRefused(f"it has more than {FILE_BYTES_MAX:,} bytes, which no design has", file=name)
     if not text.strip("\ufeff \t\r\n"):

@@ -1,7 +1,7 @@
-"""HCL: Terraform's text as blocks, and its expressions worked out as far as the files themselves tell.
+"""Parse Terraform's HCL and evaluate its expressions as far as the files determine them.
 
-Variables are their defaults. What only the deployment knows stays as it is written, `${data.aws_region.current.name}`.
-Python-hcl2 parses; the tree is walked here, since what is wanted is values and not text again.
+Variables have their defaults. What only the deployment knows stays as written: `${data.aws_region.current.name}`. python-hcl2 parses; the tree is
+evaluated here, because its own output is text again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OPENING = re.compile(  # what a heredoc may not be looked for in, and a heredoc
 
 @dataclass(frozen=True, slots=True)
 class HclBlock:
-    """A block of HCL: its kind, its labels, and its attributes as expressions that are not worked out."""
+    """A block of HCL: its kind, its labels, and its attributes as unevaluated expressions."""
 
     kind: str
     labels: tuple[str, ...]
@@ -36,7 +36,7 @@ class HclBlock:
 
 
 def parse_hcl(text: str) -> HclBlock:
-    """Return a file as one block that has no kind; refuse what is no HCL, with its line and column."""
+    """Return a file as one block without a kind; refuse invalid HCL with its line and column."""
     try:
         from hcl2 import parses_to_tree  # noqa: PLC0415 - an extra
         from lark.exceptions import LarkError  # noqa: PLC0415 - comes with it
@@ -57,7 +57,7 @@ def parse_hcl(text: str) -> HclBlock:
 
 
 def _check_heredocs(text: str) -> None:
-    """Refuse a text that is opened and never ends: looking for its end takes very long otherwise."""
+    """Refuse a heredoc that never ends; searching its end takes very long otherwise."""
     at = 0
     while (found := _OPENING.search(text, at)) is not None:
         at = found.end()
@@ -99,14 +99,14 @@ Lookup = Callable[[tuple[str, ...]], Any]
 
 
 class Evaluator:
-    """Works out expressions, with the references that somebody else knows."""
+    """Evaluates expressions; a lookup function resolves references."""
 
     def __init__(self, lookup: Lookup) -> None:
         self._lookup = lookup
         self._depth = 0
 
     def value(self, node: Any, text: str, scope: Mapping[str, Any] | None = None) -> Any:
-        """Return what an expression stands for; an `Unresolved` of its spelling where nobody can tell."""
+        """Return the value of an expression; an `Unresolved` with its source text if it is unknown."""
         self._depth += 1
         try:
             if self._depth > EXPRESSION_DEPTH_MAX:

@@ -1,7 +1,7 @@
-"""The functions of HCL that designs use, each exactly as Terraform has it, or not at all.
+"""The HCL functions that designs use, each exactly as Terraform defines it, or not at all.
 
-An argument of another kind, one that only the deployment knows, or a form that is not written out here raises
-`NotKnown`: the call then stays as it is spelt and is told, which is better than a name that nobody gave.
+An argument of another type, an unresolved argument or an unsupported form raises `UnknownAtImport`: the call stays as written and is
+reported, which is better than a wrong name.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _VERB = re.compile(r"(%%|%[sdv])")
 
 
 class UnknownAtImport(Exception):
-    """An expression that only the deployment can work out."""
+    """An expression that only the deployment can evaluate."""
 
 
 def call_function(name: str, given: list[Any]) -> Any:
-    """Return what a function makes of arguments."""
+    """Return the result of a function call."""
     function = _FUNCTIONS.get(name)
     if function is None or (name not in _CARRYING and any(isinstance(each, Unresolved) for each in given)):
         raise UnknownAtImport
@@ -34,7 +34,7 @@ def call_function(name: str, given: list[Any]) -> Any:
 
 
 def check_size(value: Any) -> Any:
-    """Return a value; refuse one that references have made larger than any design."""
+    """Return a value; refuse one that references made larger than any design."""
     level, count = [value], 0
     while level:
         level = [

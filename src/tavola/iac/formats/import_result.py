@@ -1,4 +1,4 @@
-"""Imported: a design read from a foreign file, and what the reading left out, guessed or could not know."""
+"""The result of an import: a design, notes on what was left out, guessed or unknown, and sample items."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EXPLAINED_MAX = 4
 
 @dataclass(frozen=True, slots=True)
 class FormatNote:
-    """Something that the person who imports or exports a design should know."""
+    """Something that the user who imports or exports a design should know."""
 
     place: str  # in the foreign file's own names
     message: str
@@ -25,17 +25,17 @@ class FormatNote:
 
 
 class ImportReport:
-    """Notes as they come, each once."""
+    """Collects notes, each once."""
 
     def __init__(self) -> None:
         self._notes: dict[FormatNote, None] = {}
 
     def add(self, place: str, message: str) -> None:
-        """Keep a note."""
+        """Add a note."""
         self._notes[FormatNote(place, message)] = None
 
     def attach_notes(self, refused: FormatRefused) -> FormatRefused:
-        """Return a refusal that tells what was left out before there was nothing left."""
+        """Return an error with the first notes attached, which say what was left out."""
         for each in tuple(self._notes)[:_EXPLAINED_MAX]:
             refused.add_note(str(each))
         return refused
@@ -48,7 +48,7 @@ class ImportReport:
 
 @dataclass(frozen=True, slots=True)
 class SampleItem:
-    """An item that a file shows, with its table and, where the file says it, its entity."""
+    """An item in a file, with its table and, if the file says so, its entity."""
 
     table: str
     item: Item
@@ -57,7 +57,7 @@ class SampleItem:
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """A design from elsewhere, with a report and, where the file has any, sample items."""
+    """An imported design with a report and, if the file has any, sample items."""
 
     design: Design
     report: tuple[FormatNote, ...]

@@ -1,7 +1,7 @@
-"""Intrinsics: the functions of a CloudFormation template, worked out as far as its own text tells.
+"""Evaluate CloudFormation's intrinsic functions as far as the template determines them.
 
-A parameter is its default. What only the deployment knows stays in the text as `${Name}`, and is told where it
-decides something. A condition that cannot be decided is taken to hold.
+A parameter has its default. What only the deployment knows stays in the text as `${Name}` and is reported where it decides something. An
+undecidable condition is taken as true.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NO_VALUE = _NoValue()
 
 
 class Resolver:
-    """The names of one template, and what they stand for."""
+    """The names of one template and their values."""
 
     def __init__(self, template: Mapping[str, Any], report: ImportReport) -> None:
         self.report = report

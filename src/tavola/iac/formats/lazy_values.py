@@ -1,4 +1,4 @@
-"""Circles: what names other things in a file is found once, and never while it is being looked for."""
+"""Values by name, computed on first use, with detection of circular references."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from tavola.iac.formats.errors import FormatRefused
 
 
 class LazyValues:
-    """Things by their names, each worked out when it is first asked for; one that stands on itself is refused."""
+    """Computes each named value once; a value that depends on itself is refused."""
 
     def __init__(self) -> None:
         self._known: dict[str, Any] = {}
         self._opened: list[str] = []
 
     def __call__(self, name: str, work: Callable[[], Any]) -> Any:
-        """Return what a name stands for; `work` finds it, and may ask for other names meanwhile."""
+        """Return the value of a name; `work` computes it and may request other names."""
         if name in self._known:
             return self._known[name]
         if name in self._opened:

@@ -1,4 +1,4 @@
-"""Access patterns of awslabs' schema: one pattern as a need with its route, or as a write."""
+"""Read access patterns of awslabs' schema: as needs with their route, or as writes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _FILTERS = {
 
 @dataclass(frozen=True, slots=True)
 class SchemaPattern:
-    """An access pattern as a file has it, with the entity it is under."""
+    """An access pattern of a file, with its entity."""
 
     title: str
     raw: Mapping[str, Any]

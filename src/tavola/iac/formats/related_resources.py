@@ -1,6 +1,6 @@
-"""Surroundings: what stands around tables in infrastructure: stream consumers, auto scaling, policies.
+"""Read what surrounds tables in infrastructure: stream consumers, auto scaling, policies.
 
-In the API's names, as `definitions` has tables; the readers of CloudFormation and Terraform put them so.
+Everything is given in the API's names, as in `table_definitions`; the readers of CloudFormation and Terraform translate to these.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _DIMENSION = re.compile(r"dynamodb:(table|index):(Read|Write)CapacityUnits")
 
 
 def table_arn(name: str) -> str:
-    """Return the ARN of a table whose region and account only the deployment knows."""
+    """Return the ARN of a table in an unknown region and account."""
     return f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{name}"
 
 
 def stream_arn(name: str) -> str:
-    """Return the ARN of a table's stream, whose label only the deployment knows."""
+    """Return the ARN of a table's stream with an unknown label."""
     return f"{table_arn(name)}/stream/${{label}}"
 
 
 def table_in_arn(arn: str) -> str | None:
-    """Return the table that an ARN of it, of an index or a stream of it names."""
+    """Return the table that an ARN of a table, index or stream names."""
     found = _TABLE_IN_ARN.search(arn)
     return None if found is None else found[1]
 
@@ -55,9 +55,9 @@ def read_consumer(
     *,
     existing_function: str = "",
 ) -> Consumer | None:
-    """Return the consumer that an event source mapping makes of a function; None of one that is switched off.
+    """Return the consumer that an event source mapping describes; None if the mapping is disabled.
 
-    `function` is None where the file does not have it: it is one that is made elsewhere, by the name or ARN that is `there`.
+    `function` is None if the file does not define it; then `existing_function` is its name or ARN.
     """
     read = ValueReader(report)
     if parse_switch(raw.get("Enabled", True)) is False:
@@ -148,7 +148,7 @@ def add_consumers(
 
 @dataclass(frozen=True, slots=True)
 class ScalingTarget:
-    """One end of auto scaling: whose units, between which, and how full they are kept."""
+    """One auto scaling target: the resource, its bounds and its target utilization."""
 
     place: str
     resource: str  # table/NAME or table/NAME/index/INDEX
@@ -165,9 +165,9 @@ def add_scaling(
     *,
     require_indexes: bool = True,
 ) -> list[TableDesign]:
-    """Return the tables with their auto scaling, where it is whole: of reads, writes and every global index, as a design has it.
+    """Return the tables with their auto scaling where it covers reads, writes and every global index, as a design requires.
 
-    Of what scales in part only, it is unknown: neither half is invented nor switched off.
+    Partial auto scaling is recorded as unknown: it is neither completed nor switched off.
     """
     found = {table.name: table for table in tables}
     per_table: dict[str, dict[str, ScalingTarget]] = {}
@@ -246,7 +246,7 @@ def _read_scaling(
 def read_policy(
     name: str, document: Any, place: str, tables: Iterable[str], report: ImportReport
 ) -> Policy | None:
-    """Return a policy that speaks of DynamoDB; None of one that does not, or cannot be read, which is told."""
+    """Return a policy that concerns DynamoDB; None for any other, or for one that cannot be read, which is noted."""
     told = as_text(document)
     if told is not None:
         try:
@@ -267,7 +267,7 @@ def read_policy(
 
 
 def _mentions_dynamodb(statement: Mapping[str, Any]) -> bool:
-    """Tell whether a statement may be about DynamoDB: by an action of it, of any service, or that nobody knows yet."""
+    """Return whether a statement may concern DynamoDB: by an action of it, by a wildcard, or by an unresolved action."""
     if "NotAction" in statement:
         return True
     return any(
@@ -277,7 +277,7 @@ def _mentions_dynamodb(statement: Mapping[str, Any]) -> bool:
 
 
 def note_managed_policy(arn: str, place: str, report: ImportReport) -> None:
-    """Tell of a policy that stands elsewhere, unless it is one of AWS's own for another service."""
+    """Note a policy that is defined elsewhere, unless it is an AWS policy for another service."""
     name = arn.rpartition("/")[2]
     own = arn.startswith(_AWS_POLICY) or "/" not in arn.replace("${", "")
     if own and "$" not in arn and not _WIDE.search(name):

@@ -1,4 +1,4 @@
-"""Sample items: DynamoDB JSON as people and tools write it, tidied as far as that changes no value."""
+"""Read sample items in DynamoDB JSON as people and tools write it, normalized without changing values."""
 
 from __future__ import annotations
 

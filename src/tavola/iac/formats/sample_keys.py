@@ -1,7 +1,7 @@
-"""Sample keys: the template that a few keys seem to be made by.
+"""Guess the template of a key from sample items.
 
-A guess, and told as one: parts that are the same in all samples are literals, parts that equal an attribute of their
-item are that attribute, and what is left is a field that only the key holds.
+Parts that are equal in all samples are literals, parts that equal an attribute of their item are that attribute, and the rest are fields
+that only the key contains. The result is reported as a guess.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Definitions: a table as CreateTable describes it, made a table of a design.
+"""Read a table in the form of CreateTable into a table of a design.
 
-CloudFormation, DescribeTable and Terraform say the same in three spellings; each reader puts it into the API's own,
-and this makes the design of it. What nobody said about the items stays empty.
+CloudFormation, DescribeTable and Terraform describe the same in three spellings; each reader translates to the API's, and this module makes the
+design. What the file does not say about items stays empty.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def read_table(
     label: str = "",
     words: Mapping[str, str] | None = None,
 ) -> TableDesign:
-    """Return the table that a CreateTable body describes, with TTL, recovery, tags and replicas beside it.
+    """Return the table that a CreateTable body describes, with TTL, recovery, tags and replicas.
 
-    `words` are what the file calls the members, where it has other names for them.
+    `words` are the file's own names of the members.
     """
     return _Definition(raw, place, report, words or {}).table(label)
 
@@ -282,7 +282,7 @@ class _Definition:
 
 
 def read_projection(raw: Any, keys: tuple[str, ...], place: str, report: ImportReport) -> Projection:
-    """Return what an index carries; `keys` are carried anyway and are taken out of its list."""
+    """Return what an index projects; `keys` are projected anyway and removed from its list."""
     read = ValueReader(report)
     told = read.object(raw, f"{place}.Projection")
     kind = as_text(told.get("ProjectionType"))
@@ -313,9 +313,10 @@ def read_projection(raw: Any, keys: tuple[str, ...], place: str, report: ImportR
 
 
 def give_tables_unique_names(tables: list[TableDesign], report: ImportReport) -> tuple[TableDesign, ...]:
-    """Return tables none of which has the name or the label of another.
+    """Return tables with unique names and labels.
 
-    One that has a name that was there before is left out; one that has a label is called by its name. Both are told.
+    A table whose name occurred before is left out; one whose label occurred before is labelled by its name. Both are
+    noted.
     """
     found: dict[str, TableDesign] = {}
     labels: set[str] = set()

@@ -1,7 +1,7 @@
-"""Terraform: the tables of one file of HCL, or of a folder of them, with what is wired to them.
+"""Read the tables of Terraform files, with the resources connected to them.
 
-Variables are their defaults, or what `terraform.tfvars` says; locals and references between resources are followed.
-Other modules are not, but for one that everybody uses: the registry's `dynamodb-table`.
+Variables have their defaults or the values of `terraform.tfvars`; locals and references between resources are followed. Modules are not, except
+the registry's `dynamodb-table`.
 """
 
 from __future__ import annotations

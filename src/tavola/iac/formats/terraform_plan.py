@@ -1,7 +1,6 @@
-"""Terraform's JSON: what `terraform show -json` says of a plan or of a state.
+"""Read the output of `terraform show -json`, for a plan or a state.
 
-A plan leaves out what it does not know before it is carried out, such as the ARN of a stream. Its configuration says
-which resource that will come from.
+A plan omits values that are unknown before it is applied, such as the ARN of a stream; its configuration says which resource they come from.
 """
 
 from __future__ import annotations

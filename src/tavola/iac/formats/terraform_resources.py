@@ -1,4 +1,4 @@
-"""Terraform's resources as a design, whether HCL or a plan told them."""
+"""Read Terraform resources, from HCL or from a plan, into a design."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ ARGUMENT_NAMES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class TerraformResource:
-    """A resource with its arguments worked out; its blocks are lists of objects."""
+    """A resource with evaluated arguments; its blocks are lists of objects."""
 
     kind: str
     name: str
@@ -92,7 +92,7 @@ class TerraformResource:
 def design_of_resources(
     resources: Sequence[TerraformResource], report: ImportReport, form: str
 ) -> ImportResult:
-    """Return the design of the tables among resources."""
+    """Return the design of the tables among some resources."""
     tables = [
         read_table(table_body(each.values, each.place, report), each.place, report, each.name, ARGUMENT_NAMES)
         for each in merge_index_resources(resources, report)
@@ -212,7 +212,7 @@ def _index(raw: Mapping[str, Any], table: Mapping[str, Any], place: str, read: V
 def merge_index_resources(
     resources: Sequence[TerraformResource], report: ImportReport
 ) -> list[TerraformResource]:
-    """Return the resources with indexes that are resources of their own put into their tables."""
+    """Return the resources with separate index resources merged into their tables."""
     found = list(resources)
     read = ValueReader(report)
     for index in resources:

@@ -1,7 +1,7 @@
-"""Members: an object of a foreign file that remembers which of its members were asked for.
+"""A mapping that records which of its members were read.
 
-Readers ask for what a design has a place for. Whatever else stands in the file is thereby known, to its last member,
-and is told: there is no list of what is dropped that could be incomplete.
+Readers read what a design has a place for. Everything else in the file is then known, down to the last member, and is reported; no
+list of ignored members has to be maintained.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ LEFT_OUT = "not read here; left out"
 
 
 class TrackedMapping(Mapping[str, Any]):
-    """An object, and those in it; to ask whether a member is there is not yet to read it."""
+    """A mapping, and those inside it; testing for a member does not count as reading it."""
 
     __slots__ = ("_asked", "_raw")
 
@@ -38,9 +38,9 @@ class TrackedMapping(Mapping[str, Any]):
         return len(self._raw)
 
     def unread(self, ignore: Collection[str] = ()) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Give each object that has members nobody asked for, by its path, with their names.
+        """Yield the path and the unread members of each mapping.
 
-        `beside` are names that say nothing of a design, wherever they stand; neither does what is empty.
+        `ignore` are names that say nothing about a design; empty values are ignored too.
         """
         left = tuple(
             name
@@ -55,7 +55,7 @@ class TrackedMapping(Mapping[str, Any]):
 
 
 def track(value: Any) -> Any:
-    """Return a value whose objects remember what is asked of them."""
+    """Return a value whose mappings record what is read."""
     if isinstance(value, TrackedMapping):
         return value
     if isinstance(value, Mapping):
@@ -68,7 +68,7 @@ def track(value: Any) -> Any:
 def report_unread(
     value: Any, place: str, report: ImportReport, *, ignore: Collection[str] = (), why: str = LEFT_OUT
 ) -> None:
-    """Keep a note of every member that nobody asked for."""
+    """Add a note for every member that was not read."""
     for path, names in _unread(value, "", ignore):
         where = f"{place}{path}" if place else path.removeprefix(".")
         verb = "is" if len(names) == 1 else "are"

@@ -1,6 +1,6 @@
-"""Namesakes: entities of one name in several tables of a foreign file, told apart.
+"""Give entities of different tables different names.
 
-Needs, consumers and samples name an entity by its name alone, so a design has each name once. Of namesakes the first keeps it.
+Needs, consumers and samples refer to an entity by its name alone, so a design has each name once. The first entity keeps its name.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tavola.model.document import PatternDesign, TableDesign
 
 
 def give_entities_unique_names(imported: ImportResult) -> ImportResult:
-    """Return an import whose entities have names of their own; a second of one name gets its table's before it, which is told."""
+    """Return an import whose entity names are unique; a repeated name gets its table's label as a prefix, and a note."""
     seen: set[str] = set()
     tables: list[TableDesign] = []
     notes: list[FormatNote] = []

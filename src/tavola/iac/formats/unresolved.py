@@ -1,7 +1,7 @@
-"""Unresolved: what only the deployment knows, as a value of its own.
+"""Values that only the deployment knows.
 
-It is no text, though a text stands for it: a function that wants text, a list or a number cannot take it for one, so
-nothing is made of the letters of a reference. Only where a value is written down does it become `${Stage}`.
+An `Unresolved` is not a string, although it has a text: a function that needs text, a list or a number cannot mistake it for one. It becomes
+`${Stage}` only when a value is written down.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ TEXT_MAX = 20_000  # of what references are resolved to: more is a circle or a j
 
 @dataclass(frozen=True, slots=True)
 class Unresolved:
-    """A value in which something stands that only the deployment knows, with the text that it is written as."""
+    """A value that depends on the deployment, with the text it is written as."""
 
     text: str
 
 
 def join_parts(parts: Iterable[str | Unresolved]) -> str | Unresolved:
-    """Return texts as one, unresolved if one of them is."""
+    """Return texts joined into one, unresolved if one of them is."""
     several = list(parts)
     text = "".join(each.text if isinstance(each, Unresolved) else each for each in several)
     if len(text) > TEXT_MAX:
@@ -32,7 +32,7 @@ def join_parts(parts: Iterable[str | Unresolved]) -> str | Unresolved:
 
 
 def is_resolved(value: Any) -> bool:
-    """Tell whether nothing in a value waits for the deployment."""
+    """Return whether a value contains nothing unresolved."""
     match value:
         case Unresolved():
             return False
@@ -45,7 +45,7 @@ def is_resolved(value: Any) -> bool:
 
 
 def as_text_part(value: Any) -> str | Unresolved | None:
-    """Return a value as a part of a text: text, a number or flag as it is spelt, or unresolved; None for anything else."""
+    """Return a value as part of a text: text, a number or boolean as spelled, or unresolved; None for anything else."""
     match value:
         case str() | Unresolved():
             return value
@@ -58,13 +58,13 @@ def as_text_part(value: Any) -> str | Unresolved | None:
 
 
 def as_text(value: Any) -> str | None:
-    """Return a value as it is written down, `${Stage}` where it is unresolved; None for what is no text."""
+    """Return a value as text, `${Stage}` if it is unresolved; None if it is not text."""
     found = as_text_part(value)
     return found.text if isinstance(found, Unresolved) else found
 
 
 def as_plain_data(value: Any) -> Any:
-    """Return data as JSON has it, what is unresolved as it is written down."""
+    """Return data as JSON has it, with unresolved values as text."""
     match value:
         case Unresolved():
             return value.text

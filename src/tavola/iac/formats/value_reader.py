@@ -1,6 +1,6 @@
-"""Reading: single values of foreign files, which may be text for a number, or unresolved, or of the wrong kind.
+"""Read single values of foreign files, which may be numbers as text, unresolved, or of the wrong type.
 
-Where a value cannot be used the report says so, and the reader goes on with what it means when absent.
+A value that cannot be used is noted, and reading continues as if it were absent.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tavola.iac.formats.unresolved import as_plain_data, as_text
 def require_name(
     raw: Mapping[str, Any], member: str, place: str, *, what: str = "a name", spelling: str = ""
 ) -> str:
-    """Return a text that must be there; `told` is what the file calls the member, if not so."""
+    """Return a text that must be present; `spelling` is the file's name for the member."""
     found = as_text(raw.get(member))
     if not found:
         raise FormatRefused(f"it has no {spelling or member}; give it {what}", place)
@@ -26,7 +26,7 @@ def require_name(
 
 
 def parse_switch(value: Any) -> bool | None:
-    """Return whether a value says on or off, as absence does; None: it cannot be told."""
+    """Return whether a value means on or off, absence meaning off; None if it cannot be decided."""
     match value:
         case bool():
             return value
@@ -39,13 +39,13 @@ def parse_switch(value: Any) -> bool | None:
 
 
 class ValueReader:
-    """Reads members of objects, and keeps a note of each that it cannot use."""
+    """Reads members of objects and notes each value that it cannot use."""
 
     def __init__(self, report: ImportReport) -> None:
         self.report = report
 
     def integer(self, value: Any, place: str, least: int = 0) -> int | None:
-        """Return a whole number; None if there is none."""
+        """Return an integer; None if there is none."""
         if value is None:
             return None
         if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,18}", value):
@@ -58,14 +58,14 @@ class ValueReader:
         return None
 
     def flag(self, value: Any, place: str) -> bool:
-        """Return whether something is switched on; what cannot be told counts as off."""
+        """Return whether something is switched on; an undecidable value counts as off."""
         found = parse_switch(value)
         if found is None:
             self.report.add(place, f"{show_value(value)} cannot be told, so it counts as off")
         return bool(found)
 
     def setting(self, value: Any, place: str) -> bool | None:
-        """Return whether a setting is on; None: it is for the deployment to know, which is kept as such."""
+        """Return whether a setting is on; None if only the deployment knows."""
         found = parse_switch(value)
         if found is None:
             self.report.add(place, f"{show_value(value)} cannot be told, so it is unknown whether it is on")
@@ -79,7 +79,7 @@ class ValueReader:
         return found
 
     def objects(self, value: Any, place: str) -> list[Mapping[str, Any]]:
-        """Return a list of objects; one object alone is a list of it."""
+        """Return a list of objects; a single object is a list of one."""
         several = value if isinstance(value, list) else [] if value is None else [value]
         found = [each for each in several if isinstance(each, Mapping)]
         if len(found) < len(several):
@@ -95,26 +95,26 @@ class ValueReader:
         return found[0] if found else {}
 
     def texts(self, value: Any, place: str) -> tuple[str, ...]:
-        """Return a list of texts, each once."""
+        """Return a list of distinct texts."""
         several = value if isinstance(value, list | tuple) else [] if value is None else [value]
         found = [self.text(each, place) for each in several]
         return tuple(dict.fromkeys(each for each in found if each))
 
 
 def show_value(value: Any) -> str:
-    """Return a value as a sentence can name it."""
-    told = as_plain_data(value)
-    if isinstance(told, str) and not isinstance(value, str):
-        spelt = told  # unresolved: as it is written
+    """Return a value as it appears in a message."""
+    data = as_plain_data(value)
+    if isinstance(data, str) and not isinstance(value, str):
+        text = data  # unresolved: as it is written
     else:
         try:
-            spelt = json.dumps(told, ensure_ascii=False)
+            text = json.dumps(data, ensure_ascii=False)
         except ValueError:
-            spelt = type(value).__name__
-    return spelt if len(spelt) <= 60 else f"{spelt[:59]}…"
+            text = type(value).__name__
+    return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 def python_label(name: str, fallback: str = "Table") -> str:
-    """Return a name as Python would have it: letters, digits and underscores."""
+    """Return a name in letters, digits and underscores."""
     label = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or fallback
     return f"_{label}" if label[0].isdigit() else label

@@ -1,9 +1,8 @@
-"""NoSQL Workbench: a data model's JSON read as a design.
+"""Read a NoSQL Workbench data model.
 
-A facet is an entity. Without facets, the attribute that says what an item is tells entities apart, and without that
-there is one for all. A facet's alias is display text in which people put templates; where it is none, the keys of
-the sample items are looked at. The format is known from files alone: whatever else stands in one is told, and kept
-by writing back onto the file.
+A facet is an entity. Without facets, an attribute that holds the item type separates entities; without that there is one entity. A facet's
+alias is display text in which people write templates; if it is not one, the keys of the sample items are examined. The format is
+known from files only: whatever else a file contains is reported, and preserved when writing back to it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Merging: a model written onto the one that its design came from.
+"""Write a changed design back into the Workbench model it came from.
 
-Two models are written: one of the design as it was read, and one of the design as it is now. Whatever is alike in both
-did not change, and stays in the file as it is, to the last key that only the Workbench understands; what differs is
-put in its place. So no part can be lost that the design does not know.
+Two models are rendered: the design as it was read, and as it is now. Whatever is equal in both did not change and stays in the file, including
+members that only the Workbench understands; what differs is replaced.
 """
 
 from __future__ import annotations

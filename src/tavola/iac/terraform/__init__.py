@@ -1,8 +1,8 @@
-"""Terraform: a plan as HCL for the AWS provider, in the files that a module has.
+"""Render a plan as a Terraform module for the AWS provider.
 
-The keys of an index are `key_schema` blocks, which is how the provider takes a key of several attributes (from 6.29 on); `hash_key = […]` is
-no syntax of it. Where a table is auto scaled its indexes are resources of their own, so that what scaling changed in one is let be and
-a new one is made all the same. Tables and keys are not destroyed by a plan.
+Index keys are `key_schema` blocks, the provider's syntax for keys of several attributes (since 6.29); `hash_key = […]` is invalid. The indexes of
+an auto scaled table are separate resources, so that changes made by scaling can be ignored while new indexes are still created. A
+plan never destroys tables and keys.
 """
 
 from tavola.iac.terraform.migration import index_steps

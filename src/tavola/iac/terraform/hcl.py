@@ -1,7 +1,6 @@
-"""HCL: blocks and values as text, in the layout that `terraform fmt` leaves as it is.
+"""Render blocks and values as HCL in the layout of `terraform fmt`.
 
-A text is quoted and holds itself: what would begin a template in it is escaped. What Terraform is to evaluate is an `Expression`, and
-only what a writer made one is.
+A text is quoted and stands for itself: `${` and `%{` in it are escaped. Only an `HclExpression` is evaluated by Terraform.
 """
 
 from __future__ import annotations

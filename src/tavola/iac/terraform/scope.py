@@ -1,4 +1,4 @@
-"""Scope: the words by which the parts of one module refer to each other."""
+"""References between the resources of one module."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def tag_entries(tags: Mapping[str, str]) -> tuple[Entry, ...]:
 
 
 class ModuleNames:
-    """What the things of a plan are called in its module: each kind of resource has names of its own."""
+    """The names of a plan's resources; each resource type has its own namespace."""
 
     def __init__(self) -> None:
         self._ids: dict[str, Identifiers] = {}
@@ -73,7 +73,7 @@ class ModuleNames:
         return key if key.startswith("arn:") else HclExpression(f"data.aws_kms_key.{self.id('key', key)}.arn")
 
     def arn(self, reference: TableReference) -> Value:
-        """Return the ARN of a table, or of what hangs on it."""
+        """Return the ARN of a table, index, stream or backup."""
         if reference == ANYWHERE:
             return EVERYTHING
         match reference.part:
