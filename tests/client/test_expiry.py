@@ -6,7 +6,7 @@ import pytest
 
 from tavola import Attr, Entity, ManualClock, PrimaryKey, Table, connect
 from tavola.client.expiry import absent, alive, as_seen, ended, expired, there
-from tavola.expressions.conditions import decider_of
+from tavola.expressions.conditions import compile_decider
 from tavola.expressions.nodes import ConditionNode
 from tavola.limits import TTL_PAST_S_MAX
 from tavola.model import shape_of
@@ -47,7 +47,7 @@ def _item(name: str, ttl: object) -> Item:
 
 
 def _holds(node: ConditionNode, item: Item) -> bool:
-    return bool(decider_of(node)(item, {}))
+    return bool(compile_decider(node)(item, {}))
 
 
 @pytest.mark.parametrize(("stored", "over"), STORED)

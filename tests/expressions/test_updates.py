@@ -10,7 +10,7 @@ import pytest
 from tavola.expressions.bindings import Bindings
 from tavola.expressions.errors import UpdateRefused
 from tavola.expressions.plans import compile_update
-from tavola.expressions.updates import apply, touched_part
+from tavola.expressions.updates import apply, written_part
 
 VALUES: dict[str, Any] = {
     ":one": {"N": "1"},
@@ -202,8 +202,8 @@ def test_the_touched_part_holds_touched_paths_in_their_containers(
 
     applied = apply(compile_update(text, Bindings({}, VALUES)), old, VALUES)
 
-    assert touched_part(old, applied) == before
-    assert touched_part(applied.item, applied) == after
+    assert written_part(old, applied) == before
+    assert written_part(applied.item, applied) == after
 
 
 def test_untouched_values_are_shared() -> None:
@@ -234,4 +234,4 @@ def test_an_update_tells_what_it_mentions() -> None:
 )
 def test_an_update_tells_whether_it_only_takes(text: str, only: bool) -> None:
     """One that only takes makes no item where there is none."""
-    assert compile_update(text, Bindings({}, deepcopy(VALUES))).takes_only is only
+    assert compile_update(text, Bindings({}, deepcopy(VALUES))).removes_only is only

@@ -20,12 +20,12 @@ from tavola.expressions.nodes import (
     And,
     Arithmetic,
     Between,
-    Call,
     Comparison,
     ConditionNode,
     Delete,
+    FunctionCall,
+    InList,
     Literal,
-    Member,
     Not,
     Operand,
     Or,
@@ -44,7 +44,7 @@ from tavola.expressions.plans import (
 )
 from tavola.expressions.projections import project
 from tavola.expressions.renderer import Renderer
-from tavola.expressions.updates import INVALID_PATH, NO_ATTRIBUTE, WRONG_TYPE, apply, touched_part
+from tavola.expressions.updates import INVALID_PATH, NO_ATTRIBUTE, WRONG_TYPE, apply, written_part
 from tavola.values import canonical_number, tag_of
 
 # Few names and few values, so that paths meet items and values meet each other.
@@ -81,7 +81,7 @@ paths = st.builds(
     st.lists(st.sampled_from(NAMES) | st.integers(0, 3), max_size=2),
 )
 literals = st.builds(Literal, values)
-sizes = st.builds(lambda path: Call("size", (path,)), paths)
+sizes = st.builds(lambda path: FunctionCall("size", (path,)), paths)
 operands: st.SearchStrategy[Operand] = paths | literals | sizes
 sortable: st.SearchStrategy[Operand] = paths | st.builds(Literal, ordered) | sizes
 prefixes: st.SearchStrategy[Operand] = paths | st.builds(Literal, strings_ | binaries_)
@@ -100,16 +100,16 @@ leaves: st.SearchStrategy[ConditionNode] = st.one_of(
     st.builds(Comparison, st.sampled_from(["=", "<>"]), operands, operands),
     st.builds(Comparison, st.sampled_from(["<", "<=", ">", ">="]), sortable, sortable),
     st.builds(lambda operand, pair: Between(operand, *pair), sortable, ranges),
-    st.builds(Member, operands, st.lists(operands, min_size=1, max_size=3).map(tuple)),
+    st.builds(InList, operands, st.lists(operands, min_size=1, max_size=3).map(tuple)),
     st.builds(
-        lambda function, path: Call(function, (path,)),
+        lambda function, path: FunctionCall(function, (path,)),
         st.sampled_from(["attribute_exists", "attribute_not_exists"]),
         paths,
     ),
-    st.builds(lambda left, right: Call("begins_with", (left, right)), prefixes, prefixes),
-    st.builds(lambda left, right: Call("contains", (left, right)), operands, operands),
+    st.builds(lambda left, right: FunctionCall("begins_with", (left, right)), prefixes, prefixes),
+    st.builds(lambda left, right: FunctionCall("contains", (left, right)), operands, operands),
     st.builds(
-        lambda operand, tag: Call("attribute_type", (operand, Literal({"S": tag}))),
+        lambda operand, tag: FunctionCall("attribute_type", (operand, Literal({"S": tag}))),
         paths | literals,
         st.sampled_from(["S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M"]),
     ),
@@ -131,8 +131,8 @@ lists: st.SearchStrategy[Operand] = paths | st.builds(
 amounts: st.SearchStrategy[Operand] = paths | st.builds(Literal, numbers_)
 set_values: st.SearchStrategy[Operand | Arithmetic] = st.one_of(
     fallbacks,
-    st.builds(lambda path, other: Call("if_not_exists", (path, other)), paths, fallbacks),
-    st.builds(lambda head, tail: Call("list_append", (head, tail)), lists, lists),
+    st.builds(lambda path, other: FunctionCall("if_not_exists", (path, other)), paths, fallbacks),
+    st.builds(lambda head, tail: FunctionCall("list_append", (head, tail)), lists, lists),
     st.builds(Arithmetic, st.sampled_from("+-"), amounts, amounts),
 )
 updates: st.SearchStrategy[UpdateNode] = st.builds(
@@ -223,7 +223,7 @@ def worth(operand: Operand, item: dict[str, Any]) -> dict[str, Any] | None:
         return operand.value
     if isinstance(operand, Path):
         return looked_up(operand, item)
-    assert isinstance(operand, Call)
+    assert isinstance(operand, FunctionCall)
     value = worth(operand.operands[0], item)
     match value:
         case None | {"N": _} | {"BOOL": _} | {"NULL": _}:
@@ -250,9 +250,9 @@ def holds(node: ConditionNode, item: dict[str, Any]) -> bool:
         case Between(operand, lower, upper):
             value = worth(operand, item)
             return related(">=", value, worth(lower, item)) and related("<=", value, worth(upper, item))
-        case Member(operand, choices):
+        case InList(operand, choices):
             return any(related("=", worth(operand, item), worth(choice, item)) for choice in choices)
-        case Call(function, operands):
+        case FunctionCall(function, operands):
             return called(function, [worth(operand, item) for operand in operands])
 
 
@@ -325,7 +325,7 @@ def test_an_update_never_changes_what_it_is_given(tree: UpdateNode, item: dict[s
     assert refusal == "" or refusal.startswith("Invalid UpdateExpression: ") or refusal in RUN_TIME_REFUSALS
     assert (item, renderer.values) == before
     if applied is not None:
-        assert (touched_part(applied.item, applied) or {}).keys() <= applied.item.keys()
+        assert (written_part(applied.item, applied) or {}).keys() <= applied.item.keys()
         for action in tree.actions:
             if isinstance(action, Set) and isinstance(action.value, Literal) and len(action.path.steps) == 1:
                 assert looked_up(action.path, applied.item) == action.value.value
@@ -417,7 +417,7 @@ def test_a_tree_as_deep_as_dynamodb_allows_goes_all_the_way(levels: int) -> None
     """Three operators a level make 298 of the 300: rendered, parsed, bound, compiled and evaluated."""
     tree: ConditionNode = Comparison("=", Path(("a",)), Literal({"S": "x"}))
     for level in range(levels):
-        tree = Not(Or((tree, Call("attribute_exists", (Path((f"b{level}",)),)))))
+        tree = Not(Or((tree, FunctionCall("attribute_exists", (Path((f"b{level}",)),)))))
     renderer = Renderer()
 
     text = renderer.condition(tree)

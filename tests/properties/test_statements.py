@@ -13,11 +13,11 @@ from tavola.engine import Engine
 from tavola.expressions.nodes import (
     And,
     Between,
-    Call,
     Comparison,
     ConditionNode,
+    FunctionCall,
+    InList,
     Literal,
-    Member,
     Not,
     Operand,
     Or,
@@ -106,30 +106,30 @@ leaves: st.SearchStrategy[ConditionNode] = st.one_of(
         st.integers(0, 3),
     ),
     st.builds(
-        lambda texts: Member(Path(("pk",)), tuple(Literal({"S": text}) for text in texts)),
+        lambda texts: InList(Path(("pk",)), tuple(Literal({"S": text}) for text in texts)),
         st.lists(st.sampled_from("xyzq"), min_size=1, max_size=3),
     ),
     st.builds(
-        lambda path, choices: Member(path, tuple(choices)), paths, st.lists(values, min_size=1, max_size=3)
+        lambda path, choices: InList(path, tuple(choices)), paths, st.lists(values, min_size=1, max_size=3)
     ),
     st.builds(
-        lambda name, path: Call(name, (path,)),
+        lambda name, path: FunctionCall(name, (path,)),
         st.sampled_from(["attribute_exists", "attribute_not_exists"]),
         paths,
     ),
     st.builds(
-        lambda name, path, value: Call(name, (path, value)),
+        lambda name, path, value: FunctionCall(name, (path, value)),
         st.sampled_from(["begins_with", "contains"]),
         paths,
         values,
     ),
     st.builds(
-        lambda path, tag: Call("attribute_type", (path, Literal({"S": tag}))),
+        lambda path, tag: FunctionCall("attribute_type", (path, Literal({"S": tag}))),
         paths,
         st.sampled_from(["S", "N", "M"]),
     ),
     st.builds(
-        lambda path, count: Comparison(">", Call("size", (path,)), Literal({"N": str(count)})),
+        lambda path, count: Comparison(">", FunctionCall("size", (path,)), Literal({"N": str(count)})),
         paths,
         st.integers(0, 2),
     ),
@@ -158,9 +158,9 @@ def written(node: ConditionNode | Operand) -> str:
             return f"{written(left)} {operator} {written(right)}"
         case Between(operand, lower, upper):
             return f"{written(operand)} BETWEEN {written(lower)} AND {written(upper)}"
-        case Member(operand, choices):
+        case InList(operand, choices):
             return f"{written(operand)} IN [{', '.join(map(written, choices))}]"
-        case Call(function, inner):
+        case FunctionCall(function, inner):
             return f"{function}({', '.join(map(written, inner))})"
         case Path(steps):
             first, *rest = steps

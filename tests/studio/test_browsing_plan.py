@@ -114,7 +114,7 @@ def test_what_is_planned_is_what_dynamodb_answers(
 
 def _scanned(shop: Browsed, question: BrowseQuestion) -> list[tuple[str, str]]:
     """Return what a Scan of the same way finds, decided item by item."""
-    from tavola.expressions.conditions import decider_of
+    from tavola.expressions.conditions import compile_decider
     from tavola.studio.queries.conditions import joined
 
     request: dict[str, Any] = {"TableName": TABLE}
@@ -122,7 +122,7 @@ def _scanned(shop: Browsed, question: BrowseQuestion) -> list[tuple[str, str]]:
         request["IndexName"] = question.index
     items = shop.call("Scan", **request)["Items"]
     node = joined(question.conditions)
-    test = (lambda item, values: True) if node is None else decider_of(node)
+    test = (lambda item, values: True) if node is None else compile_decider(node)
     return sorted((item["PK"]["S"], item["SK"]["S"]) for item in items if test(item, {}))
 
 

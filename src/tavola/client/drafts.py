@@ -30,7 +30,7 @@ from tavola.client.uniques import Guard, guards_of, moved, moves_guards, watched
 from tavola.client.updates import changed
 from tavola.client.upgrades import as_read, not_newer, of_this_schema, outdated, renewed
 from tavola.client.writes import brought, founding, lock_node, locked_item, raise_lock
-from tavola.expressions.conditions import decider_of
+from tavola.expressions.conditions import compile_decider
 from tavola.expressions.nodes import Action, ConditionNode
 from tavola.model import OWNER_ATTRIBUTE, Entity, ItemUnreadable, Shape
 from tavola.protocol.faults import (
@@ -109,10 +109,10 @@ class Draft:
             return None
         seen = renewed(self.shape, self.item, context)
         found = found_in(self.shape, self.item)
-        if self.lock is not None and not decider_of(self.lock)(seen, {}):
+        if self.lock is not None and not compile_decider(self.lock)(seen, {}):
             return Reason(self.intent, "lock", LockLost(self.intent.what, found), found)
         when = node_of(self.intent.when)
-        if when is not None and not decider_of(when)(seen, {}):
+        if when is not None and not compile_decider(when)(seen, {}):
             return Reason(self.intent, "condition", ConditionFailed(self.intent.what, found), found)
         return None
 
@@ -221,10 +221,10 @@ class Draft:
         if not gone and outdated(self.shape, stands):
             self.learn(stands, now_s)
             return "stale"
-        if self.lock is not None and not decider_of(self.lock)(seen, {}):
+        if self.lock is not None and not compile_decider(self.lock)(seen, {}):
             return Reason(intent, "lock", LockLost(intent.what, found), found)
         when = node_of(intent.when)
-        if self._own and (when is None or decider_of(when)(seen, {})):
+        if self._own and (when is None or compile_decider(when)(seen, {})):
             self.learn(stands, now_s)
             return "stale"
         return Reason(intent, "condition", ConditionFailed(intent.what, found), found)

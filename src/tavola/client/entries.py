@@ -17,7 +17,7 @@ from tavola.client.effects import Program
 from tavola.client.expiry import expired, expires
 from tavola.client.marshalling import VERSION, entity_of, is_kind, version_of, view_from, view_of
 from tavola.client.requests import table_key
-from tavola.expressions.conditions import decider_of
+from tavola.expressions.conditions import compile_decider
 from tavola.expressions.nodes import ConditionNode
 from tavola.model import Entity, ItemUnreadable, KeyShape, Shape
 from tavola.values import Item
@@ -108,7 +108,7 @@ class Entries:
             is_kind(self._owner, self._table, item)
             and not expired(self._table, item, self._context.clock.now())
             and all(entry.get(name) == item.get(name) for name in names)
-            and (self._filter is None or decider_of(self._filter)(item, {}))
+            and (self._filter is None or compile_decider(self._filter)(item, {}))
         )
 
 

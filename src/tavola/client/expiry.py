@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tavola.expressions.conditions import decider_of
-from tavola.expressions.nodes import And, Call, Comparison, ConditionNode, Literal, Not, Or, Path
+from tavola.expressions.conditions import compile_decider
+from tavola.expressions.nodes import And, Comparison, ConditionNode, FunctionCall, Literal, Not, Or, Path
 from tavola.limits import TTL_PAST_S_MAX
 from tavola.model import Shape, Table
 from tavola.values import Value
@@ -52,7 +52,7 @@ def alive(ttl: str, now_s: float) -> ConditionNode:
 
 def there(shape: Shape, now_s: float) -> ConditionNode:
     """Return the condition that an item exists and has not expired."""
-    exists = Call("attribute_exists", (Path((shape.home.settings.hash,)),))
+    exists = FunctionCall("attribute_exists", (Path((shape.home.settings.hash,)),))
     ttl = expires(shape)
     return exists if ttl is None else And((exists, alive(ttl, now_s)))
 
@@ -64,7 +64,7 @@ def absent(shape: Shape, now_s: float) -> ConditionNode:
 
 def absence(key: str, ttl: str | None, now_s: float) -> ConditionNode:
     """Return the same, for a table whose items have this key and expire by that attribute."""
-    missing = Call("attribute_not_exists", (Path((key,)),))
+    missing = FunctionCall("attribute_not_exists", (Path((key,)),))
     return missing if ttl is None else Or((missing, ended(ttl, now_s)))
 
 
@@ -73,7 +73,7 @@ def as_seen(shape: Shape, node: ConditionNode | None, now_s: float) -> Condition
     ttl = expires(shape)
     if node is None or ttl is None:
         return node
-    if decider_of(node)({}, {}):
+    if compile_decider(node)({}, {}):
         return Or((ended(ttl, now_s), node))
     return And((alive(ttl, now_s), *(node.parts if isinstance(node, And) else (node,))))
 

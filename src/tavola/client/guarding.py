@@ -23,8 +23,7 @@ from tavola.client.rewrites import Form, Rewrite
 from tavola.client.uniques import Guard, claim, guards_of, release, watched_nodes
 from tavola.client.upgrades import outdated
 from tavola.client.writes import brought
-from tavola.expressions.nodes import Call as FunctionCall
-from tavola.expressions.nodes import Comparison, ConditionNode, Path
+from tavola.expressions.nodes import Comparison, ConditionNode, FunctionCall, Path
 from tavola.expressions.nodes import Literal as Told
 from tavola.keys import KeyPartRefused
 from tavola.model import OWNER_ATTRIBUTE, UNIQUE_ATTRIBUTE, ItemUnreadable, Shape, Table, shape_of

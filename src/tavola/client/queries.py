@@ -12,7 +12,7 @@ from typing import Literal as Literal_
 
 from tavola.client.context import Context
 from tavola.client.requests import all_of, expressed, node_of
-from tavola.expressions.nodes import Between, Call, Comparison, ConditionNode, Literal, Path, ValueRef
+from tavola.expressions.nodes import Between, Comparison, ConditionNode, FunctionCall, Literal, Path, ValueRef
 from tavola.expressions.renderer import Renderer
 from tavola.model import (
     SHARD,
@@ -222,7 +222,7 @@ def _check_comparable(pattern: Pattern, owner: Shape, rough: set[str]) -> None:
 def _text_condition(path: Path, operator: str, texts: tuple[str, ...]) -> ConditionNode:
     literals = [Literal({"S": text}) for text in texts]
     if operator == "begins_with":
-        return Call("begins_with", (path, literals[0]))
+        return FunctionCall("begins_with", (path, literals[0]))
     if operator == "BETWEEN":
         return Between(path, literals[0], literals[1])
     return Comparison(operator, path, literals[0])
@@ -243,7 +243,7 @@ def _native_range(path: Path, source: Source, range_: Range) -> tuple[ConditionN
             return Comparison("<=", path, literals[1]), False
         return Between(path, literals[0], literals[1]), False
     if operator == "begins_with":
-        return Call("begins_with", (path, literals[0])), False
+        return FunctionCall("begins_with", (path, literals[0])), False
     return Comparison(_OPERATORS[operator], path, literals[0]), False
 
 

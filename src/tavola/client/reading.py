@@ -15,8 +15,7 @@ from tavola.client.marshalling import entity_of, is_kind, recognised
 from tavola.client.pages import FetchedPage, Finish, read_all, read_page
 from tavola.client.queries import Asked, plan_query, told_condition
 from tavola.client.requests import all_of, expressed, node_of
-from tavola.expressions.nodes import Between, Comparison, ConditionNode, Literal, Or, Path
-from tavola.expressions.nodes import Call as FunctionCall
+from tavola.expressions.nodes import Between, Comparison, ConditionNode, FunctionCall, Literal, Or, Path
 from tavola.keys import Template
 from tavola.limits import SCAN_SEGMENTS_MAX
 from tavola.model import (

@@ -11,9 +11,9 @@ from tavola.expressions.builder import update as update_node
 from tavola.expressions.nodes import (
     Action,
     And,
-    Call,
     Comparison,
     ConditionNode,
+    FunctionCall,
     Literal,
     Path,
     ProjectionNode,
@@ -96,7 +96,7 @@ def unchanged(item: Item, attribute: str) -> ConditionNode:
     """Return the condition that an attribute is as it is in an item, or is absent where it is there."""
     stored = item.get(attribute)
     if stored is None:
-        return Call("attribute_not_exists", (Path((attribute,)),))
+        return FunctionCall("attribute_not_exists", (Path((attribute,)),))
     return Comparison("=", Path((attribute,)), Literal(stored))
 
 

@@ -22,8 +22,7 @@ from tavola.client.marshalling import (
     version_of,
 )
 from tavola.client.requests import all_of, conditioned, table_key, unchanged
-from tavola.expressions.nodes import Action, ConditionNode, Literal, Path, Remove, Set
-from tavola.expressions.nodes import Call as FunctionCall
+from tavola.expressions.nodes import Action, ConditionNode, FunctionCall, Literal, Path, Remove, Set
 from tavola.model import SHARD, KeyShape, Shape, Table, shape_of, table_given
 from tavola.values import Item, equal
 

@@ -15,7 +15,7 @@ from tavola.client.expiry import absent, ended
 from tavola.client.marshalling import values_in
 from tavola.client.requests import conditioned, unchanged
 from tavola.client.updates import read_by
-from tavola.expressions.nodes import Call, Comparison, ConditionNode, Literal, Or, Path
+from tavola.expressions.nodes import Comparison, ConditionNode, FunctionCall, Literal, Or, Path
 from tavola.model import OWNER_ATTRIBUTE, UNIQUE, UNIQUE_ATTRIBUTE, Change, ModelError, Shape, Table
 from tavola.values import Item
 
@@ -121,7 +121,7 @@ def release(name: str, guard: Guard, givers: Iterable[Item], now_s: float) -> di
 
 def _free(guard: Guard, owners: Iterable[Item], now_s: float) -> ConditionNode:
     settings = guard.table.settings
-    parts: list[ConditionNode] = [Call("attribute_not_exists", (Path((settings.hash,)),))]
+    parts: list[ConditionNode] = [FunctionCall("attribute_not_exists", (Path((settings.hash,)),))]
     told: list[Item] = []
     for owner in owners:
         if owner not in told:

@@ -27,17 +27,17 @@ from tavola.expressions.nodes import (
     Action,
     Add,
     And,
-    Call,
     Comparison,
     ConditionNode,
     Delete,
+    FunctionCall,
     Literal,
     Path,
     Remove,
     Set,
     UpdateNode,
 )
-from tavola.expressions.updates import change_of
+from tavola.expressions.updates import compile_change
 from tavola.expressions.walks import paths_of
 from tavola.model import Change, Condition, FieldShape, ItemUnreadable, KeyShape, ModelError, Shape, plain
 from tavola.protocol.faults import ValidationFault
@@ -150,7 +150,7 @@ class UpdatePlan:
             encoded = None if default is None else field.encode(default)
             if encoded:
                 path = Path((field.attribute,))
-                fills[name] = Set(path, Call("if_not_exists", (path, Literal(encoded))))
+                fills[name] = Set(path, FunctionCall("if_not_exists", (path, Literal(encoded))))
         return fills
 
     def _settled(self, key: KeyShape) -> bool:
@@ -233,7 +233,7 @@ def read_by(changes: Sequence[Change[Any]], fields: Set_[str]) -> frozenset[str]
 def changed(actions: Sequence[Action], item: Item | None) -> Item:
     """Return what an update makes of an item; what DynamoDB would refuse is refused as it does."""
     try:
-        return change_of(UpdateNode(tuple(actions)))(item or {}, {}, True)
+        return compile_change(UpdateNode(tuple(actions)))(item or {}, {}, True)
     except UpdateRefused as error:
         raise ValidationFault(str(error)) from error
 
@@ -256,7 +256,7 @@ def _equalities(node: ConditionNode) -> list[tuple[str, Value | None]]:
             return [found for part in parts for found in _equalities(part)]
         case Comparison("=", Path((str() as name,)), Literal(value)):
             return [(name, value)]
-        case Call("attribute_not_exists", (Path((str() as name,)),)):
+        case FunctionCall("attribute_not_exists", (Path((str() as name,)),)):
             return [(name, None)]
         case _:
             return []

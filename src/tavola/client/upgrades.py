@@ -11,7 +11,7 @@ from tavola.client.context import Context
 from tavola.client.marshalling import VERSION, version_of
 from tavola.client.requests import unchanged
 from tavola.client.rewrites import form_of, managed_attributes
-from tavola.expressions.nodes import Call, Comparison, ConditionNode, Literal, Or, Path
+from tavola.expressions.nodes import Comparison, ConditionNode, FunctionCall, Literal, Or, Path
 from tavola.model import Shape
 from tavola.values import Item
 
@@ -28,7 +28,7 @@ def of_this_schema(shape: Shape, *, or_absent: bool) -> list[ConditionNode]:
     present = Comparison("=", Path((VERSION,)), Literal({"N": str(shape.version)}))
     if not or_absent:
         return [present]
-    return [Or((Call("attribute_not_exists", (Path((shape.home.settings.hash,)),)), present))]
+    return [Or((FunctionCall("attribute_not_exists", (Path((shape.home.settings.hash,)),)), present))]
 
 
 def not_newer(shape: Shape) -> list[ConditionNode]:
@@ -40,14 +40,14 @@ def not_newer(shape: Shape) -> list[ConditionNode]:
         return []
     path = Path((VERSION,))
     known = Comparison("<=", path, Literal({"N": str(shape.version)}))
-    return [Or((Call("attribute_not_exists", (path,)), known))]
+    return [Or((FunctionCall("attribute_not_exists", (path,)), known))]
 
 
 def as_read(shape: Shape, item: Item) -> list[ConditionNode]:
     """Return the conditions that an item is what was read, attribute by attribute."""
     settings = shape.home.settings
     names = (item.keys() | shape.by_attribute.keys() | {VERSION}) - set(settings.key_names)
-    exists: list[ConditionNode] = [Call("attribute_exists", (Path((settings.hash,)),))]
+    exists: list[ConditionNode] = [FunctionCall("attribute_exists", (Path((settings.hash,)),))]
     return exists + [unchanged(item, name) for name in sorted(names)]
 
 

@@ -9,8 +9,7 @@ import msgspec
 
 from tavola.client.context import Context
 from tavola.client.marshalling import item_of, stamp
-from tavola.expressions.nodes import Call as FunctionCall
-from tavola.expressions.nodes import Comparison, ConditionNode, Literal, Path, Set
+from tavola.expressions.nodes import Comparison, ConditionNode, FunctionCall, Literal, Path, Set
 from tavola.model import Change, Entity, ModelError, PrimaryKey, Shape, shape_of
 from tavola.protocol.faults import ConditionalCheckFailedFault
 from tavola.values import Item

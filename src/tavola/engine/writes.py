@@ -16,7 +16,7 @@ from tavola.engine.catalog import Catalog, Table
 from tavola.engine.indexes import entries_of, recount, sizes_of
 from tavola.engine.journal import INSERT, MODIFY, REMOVE, Journal
 from tavola.engine.storage import Entry, StoredRow
-from tavola.expressions.updates import Applied
+from tavola.expressions.updates import AppliedUpdate
 from tavola.keys import KeyRefused, bounds_around
 from tavola.limits import ITEM_BYTES_MAX, ITEM_COLLECTION_BYTES_MAX
 from tavola.protocol.faults import ItemCollectionSizeLimitExceededFault, ValidationFault
@@ -70,7 +70,7 @@ class ItemWrite:
     data: bytes
     size: int
     entries: tuple[Entry, ...]  # the index columns of the new row
-    applied: Applied | None = None  # of an update: which paths it wrote
+    applied: AppliedUpdate | None = None  # of an update: which paths it wrote
 
     @property
     def table(self) -> Table:

@@ -1,4 +1,4 @@
-"""Bindings: the placeholders of one request, what may be a placeholder, and putting them into a tree."""
+"""Placeholders of a request: their checks, and their substitution in a tree."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tavola.expressions.nodes import (
     And,
     Arithmetic,
     Between,
-    Call,
     Comparison,
     Delete,
+    FunctionCall,
+    InList,
     Leaf,
     Literal,
-    Member,
     NameRef,
     Not,
     Operand,
@@ -44,26 +44,26 @@ TreeT = TypeVar("TreeT", bound=Tree)
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """What the placeholders of one request stand for: attribute names and admitted values."""
+    """The attribute names and checked values behind a request's placeholders."""
 
     names: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, Value] = field(default_factory=dict)
 
 
 class Plan(Protocol):
-    """A compiled expression, as far as its placeholders go."""
+    """A compiled expression, as seen by placeholder checks."""
 
     @property
     def names_used(self) -> frozenset[str]:
-        """The name placeholders that the expression mentions."""
+        """The name placeholders that the expression uses."""
 
     @property
     def values_used(self) -> frozenset[str]:
-        """The value placeholders that the expression mentions."""
+        """The value placeholders that the expression uses."""
 
 
 def check_placeholder_keys(names: Mapping[str, str] | None, values: Mapping[str, Any] | None) -> None:
-    """Refuse an empty map of placeholders, a key that is no placeholder and a name that is empty."""
+    """Refuse an empty map of placeholders, an invalid placeholder and an empty name."""
     if names is not None:
         _check_keys("ExpressionAttributeNames", names, _NAME_KEY)
         for key, name in names.items():
@@ -89,7 +89,7 @@ def _check_keys(parameter: str, entries: Mapping[str, Any], form: re.Pattern[str
 
 
 def check_placeholders(bindings: Bindings, plans: Iterable[Plan]) -> None:
-    """Refuse placeholders that none of a request's expressions uses; names come before values."""
+    """Refuse placeholders that no expression of the request uses; names are checked before values."""
     if bindings.names or bindings.values:
         plans = tuple(plans)
     if bindings.names:
@@ -109,7 +109,7 @@ def _check_used(parameter: str, bound: Mapping[str, Any], used: list[frozenset[s
 
 
 def bind(tree: TreeT, bindings: Bindings) -> TreeT:
-    """Return a parsed tree with every placeholder replaced by the name or the value it stands for."""
+    """Return a parsed tree with every placeholder replaced by its name or value."""
     return Substitution(bindings.names, bindings.values).tree(tree)
 
 
@@ -149,8 +149,8 @@ class Substitution:
                 return self.path(operand)
             case ValueRef():
                 return self._value(operand)
-            case Call(function, operands):
-                return Call(function, tuple(map(self.operand, operands)))
+            case FunctionCall(function, operands):
+                return FunctionCall(function, tuple(map(self.operand, operands)))
             case Truth(condition):
                 return Truth(self.tree(condition))
             case Literal():
@@ -162,10 +162,10 @@ class Substitution:
                 return Comparison(operator, self.operand(left), self.operand(right))
             case Between(operand, lower, upper):
                 return Between(self.operand(operand), self.operand(lower), self.operand(upper))
-            case Member(operand, choices):
-                return Member(self.operand(operand), tuple(map(self.operand, choices)))
-            case Call(function, operands):
-                return Call(function, tuple(map(self.operand, operands)))
+            case InList(operand, choices):
+                return InList(self.operand(operand), tuple(map(self.operand, choices)))
+            case FunctionCall(function, operands):
+                return FunctionCall(function, tuple(map(self.operand, operands)))
 
     def _value(self, value: ValueRef | Literal) -> ValueRef | Literal:
         if self.values is None or isinstance(value, Literal):

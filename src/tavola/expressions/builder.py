@@ -22,12 +22,12 @@ from tavola.expressions.nodes import (
     And,
     Arithmetic,
     Between,
-    Call,
     Comparison,
     ConditionNode,
     Delete,
+    FunctionCall,
+    InList,
     Literal,
-    Member,
     Not,
     Operand,
     Or,
@@ -143,28 +143,28 @@ class Expression:
         return Arithmetic("-", self.node, _operand(other))
 
     def between(self, lower: Any, upper: Any) -> Where:
-        """Return the condition that this lies between two bounds, both included."""
+        """Return the condition that this is between two bounds, inclusive."""
         return Where(Between(self.node, _operand(lower), _operand(upper)))
 
     def is_in(self, *choices: Any) -> Where:
         """Return the condition that this equals one of the choices."""
-        return Where(Member(self.node, tuple(map(_operand, choices))))
+        return Where(InList(self.node, tuple(map(_operand, choices))))
 
     def begins_with(self, prefix: Any) -> Where:
         """Return the condition that this text or binary begins with a prefix."""
-        return Where(Call("begins_with", (self.node, _operand(prefix))))
+        return Where(FunctionCall("begins_with", (self.node, _operand(prefix))))
 
     def contains(self, part: Any) -> Where:
-        """Return the condition that this text has a part, or this set or list a member."""
-        return Where(Call("contains", (self.node, _operand(part))))
+        """Return the condition that this text contains a part, or this set or list a member."""
+        return Where(FunctionCall("contains", (self.node, _operand(part))))
 
     def append(self, more: Any) -> Expression:
         """Return this list with another after it."""
-        return Expression(Call("list_append", (self.node, _operand(more))))
+        return Expression(FunctionCall("list_append", (self.node, _operand(more))))
 
     def prepend(self, more: Any) -> Expression:
         """Return this list with another before it."""
-        return Expression(Call("list_append", (_operand(more), self.node)))
+        return Expression(FunctionCall("list_append", (_operand(more), self.node)))
 
 
 class F(Expression):
@@ -186,31 +186,31 @@ class F(Expression):
         return F(*(inner for inner in self.path.steps if isinstance(inner, str | int)), step)
 
     def exists(self) -> Where:
-        """Return the condition that an item has this."""
-        return Where(Call("attribute_exists", (self.path,)))
+        """Return the condition that an item has this attribute or element."""
+        return Where(FunctionCall("attribute_exists", (self.path,)))
 
     def not_exists(self) -> Where:
-        """Return the condition that an item does not have this."""
-        return Where(Call("attribute_not_exists", (self.path,)))
+        """Return the condition that an item lacks this attribute or element."""
+        return Where(FunctionCall("attribute_not_exists", (self.path,)))
 
     def has_type(self, tag: str) -> Where:
         """Return the condition that this has a type, such as `SS`."""
-        return Where(Call("attribute_type", (self.path, literal(tag))))
+        return Where(FunctionCall("attribute_type", (self.path, literal(tag))))
 
     def size(self) -> Expression:
         """Return the size of this: characters, bytes or members."""
-        return Expression(Call("size", (self.path,)))
+        return Expression(FunctionCall("size", (self.path,)))
 
     def if_not_exists(self, fallback: Any) -> Expression:
-        """Return this, or a fallback where an item does not have it."""
-        return Expression(Call("if_not_exists", (self.path, _operand(fallback))))
+        """Return this, or a fallback if an item lacks it."""
+        return Expression(FunctionCall("if_not_exists", (self.path, _operand(fallback))))
 
     def set(self, value: Any) -> Set:
-        """Return the action that puts a value here."""
+        """Return the action that sets a value here."""
         return Set(self.path, value if isinstance(value, Arithmetic) else _operand(value))
 
     def remove(self) -> Remove:
-        """Return the action that takes this away."""
+        """Return the action that removes this."""
         return Remove(self.path)
 
     def add(self, amount: Any) -> Add:
@@ -218,17 +218,17 @@ class F(Expression):
         return Add(self.path, literal(amount))
 
     def delete(self, members: Any) -> Delete:
-        """Return the action that takes members out of this set."""
+        """Return the action that removes members from this set."""
         return Delete(self.path, literal(members))
 
 
 def update(*actions: Action) -> UpdateNode:
-    """Return an update of actions, those of one section next to each other."""
+    """Return an update of actions, grouped by section."""
     return UpdateNode(
         tuple(action for kind in _SECTION_ORDER for action in actions if isinstance(action, kind))
     )
 
 
 def projection(*paths: F) -> ProjectionNode:
-    """Return a projection through paths."""
+    """Return a projection of paths."""
     return ProjectionNode(tuple(path.path for path in paths))

@@ -1,7 +1,7 @@
-"""What can be refused without an item, in DynamoDB's order and words.
+"""Checks that need no item, in DynamoDB's order and words.
 
-Each check gives back the tree with its name placeholders replaced, and what is still to be checked each
-time values come with it: the few rules that look at a value and not just at its type.
+Each check returns the tree with its name placeholders replaced, and the few rules that depend on values rather than
+types, which are checked again for every request.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from tavola.expressions.nodes import (
     Add,
     Arithmetic,
     Between,
-    Call,
     Comparison,
     ConditionNode,
     Delete,
+    FunctionCall,
+    InList,
     Leaf,
-    Member,
     NameRef,
     Operand,
     Path,
@@ -40,11 +40,11 @@ from tavola.expressions.walks import calls_of, leaves_of, operands_of, paths_of,
 from tavola.limits import EXPRESSION_BYTES_MAX, EXPRESSION_IN_OPERANDS_MAX, EXPRESSION_OPERATORS_MAX
 from tavola.values import Value, compare, tag_of
 
-LIST_INDEX_MAX = 2**31 - 1  # an index is kept in a signed word
+LIST_INDEX_MAX = 2**31 - 1  # an index is a signed 32-bit integer
 
 TreeT = TypeVar("TreeT", bound=Tree)
 Values = Mapping[str, Value]
-ValueRule = Callable[[Values], None]  # refuses values; holds none, for it is kept with the plan
+ValueRule = Callable[[Values], None]  # refuses values; keeps none, since it is cached with the plan
 
 _CONDITION_ARITY = {
     "attribute_exists": 1,
@@ -58,7 +58,7 @@ _UPDATE_ARITY = {"if_not_exists": 2, "list_append": 2}
 _ORDERED = ("S", "N", "B")
 _TYPE_NAMES = "{S,SS,N,NS,B,BS,BOOL,NULL,L,M}"
 _TYPES = _TYPE_NAMES.strip("{}").split(",")
-# What DynamoDB prints where a type name must be a value and is not.
+# What DynamoDB prints for a type name that is not a valid value.
 _ALL_TYPE_NAMES = (
     "{S,SS,N,NS,B,BS,BOOL,NULL,L,M,HD,DOUBLE,FLOAT,HDS,FS,DOUBLESET,DICT,DECIMAL,INT,DECIMALSET,INTSET}"
 )
@@ -74,15 +74,15 @@ _LONG_TYPES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Checked(Generic[TreeT]):
-    """A tree that passed, and its rules that look at values."""
+class CheckedTree(Generic[TreeT]):
+    """A tree that passed its checks, and its rules about values."""
 
     tree: TreeT
     value_rules: tuple[ValueRule, ...] = ()
 
 
 def check_text(text: str, field: str) -> None:
-    """Refuse an empty and an oversized text, before it is parsed."""
+    """Refuse an empty or oversized text before it is parsed."""
     if not text:
         raise ExpressionError(f"Invalid {field}: The expression can not be empty;")
     size = len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
@@ -94,15 +94,17 @@ def check_text(text: str, field: str) -> None:
 
 def check_condition(
     parsed: Parsed[ConditionNode], bindings: Bindings, field: str = "ConditionExpression"
-) -> Checked[ConditionNode]:
-    """Check a condition, filter or key condition: first what holds of it all, then each comparison."""
+) -> CheckedTree[ConditionNode]:
+    """Check a condition, filter or key condition: first the whole, then each comparison."""
     check = _Check(bindings, field)
     check.form(parsed)
     if parsed.redundant:
         check.refuse("The expression has redundant parentheses;")
     leaves = tuple(leaves_of(parsed.tree))
     for leaf in leaves:
-        check.known_functions(calls_of((leaf,)) if isinstance(leaf, Call) else calls_of(operands_of(leaf)))
+        check.known_functions(
+            calls_of((leaf,)) if isinstance(leaf, FunctionCall) else calls_of(operands_of(leaf))
+        )
     for leaf in leaves:
         check.well_used(leaf)
     check.no_reserved_word(parsed.tree)
@@ -111,12 +113,12 @@ def check_condition(
         for term in terms_of(operands_of(leaf)):
             check.defined(term)
         rules += check.leaf(leaf)
-    return Checked(check.resolved(parsed.tree), tuple(rules))
+    return CheckedTree(check.resolved(parsed.tree), tuple(rules))
 
 
 def check_update(
     parsed: Parsed[UpdateNode], bindings: Bindings, field: str = "UpdateExpression"
-) -> Checked[UpdateNode]:
+) -> CheckedTree[UpdateNode]:
     """Check an update."""
     check = _Check(bindings, field)
     check.form(parsed)
@@ -132,7 +134,7 @@ def check_update(
             check.refuse(f"Invalid function name; function: {call.function}")
     for call in calls:
         for inner in call.operands:
-            if isinstance(inner, Call) and inner.function == "list_append":
+            if isinstance(inner, FunctionCall) and inner.function == "list_append":
                 check.misused(inner.function)
     if parsed.repeated:
         check.refuse(f'The "{parsed.repeated}" section can only be used once in an update expression;')
@@ -148,12 +150,12 @@ def check_update(
     for action in tree.actions:
         if isinstance(action, Set):
             check.set_value(action.value)
-    return Checked(tree)
+    return CheckedTree(tree)
 
 
 def check_projection(
     parsed: Parsed[ProjectionNode], bindings: Bindings, field: str = "ProjectionExpression"
-) -> Checked[ProjectionNode]:
+) -> CheckedTree[ProjectionNode]:
     """Check a projection."""
     check = _Check(bindings, field)
     check.form(parsed)
@@ -162,7 +164,7 @@ def check_projection(
         check.defined(path)
     tree = check.resolved(parsed.tree)
     check_disjoint(map(steps_of, tree.paths), field)
-    return Checked(tree)
+    return CheckedTree(tree)
 
 
 def _check_bounds(field: str, lower: str, upper: str, values: Values) -> None:
@@ -195,7 +197,7 @@ def _printed(value: Value) -> str:
 
 
 class _Check:
-    """The rules, for one text with its placeholders."""
+    """The checks of one text with its placeholders."""
 
     def __init__(self, bindings: Bindings, field: str) -> None:
         self.names = bindings.names
@@ -219,7 +221,7 @@ class _Check:
             if int(index) > LIST_INDEX_MAX:
                 self.refuse(f"List index is not within the allowable range; index: [{index}]")
         if parsed.operators > EXPRESSION_OPERATORS_MAX:
-            # DynamoDB stops counting there.
+            # DynamoDB stops counting here.
             self.refuse(
                 f"The expression contains too many operators; operator count: {EXPRESSION_OPERATORS_MAX + 1}"
             )
@@ -245,10 +247,10 @@ class _Check:
                     )
 
     def type_of(self, operand: Operand) -> str | None:
-        """Return the type that an operand has whatever the item; None if the item decides."""
+        """Return the type that an operand has for any item; None if it depends on the item."""
         if isinstance(operand, ValueRef):
             return tag_of(self.values[operand.name])
-        if isinstance(operand, Call):
+        if isinstance(operand, FunctionCall):
             return "N" if operand.function == "size" else "BOOL"
         if isinstance(operand, Truth):
             return "BOOL"
@@ -273,7 +275,7 @@ class _Check:
 
     # Conditions
 
-    def known_functions(self, calls: list[Call]) -> None:
+    def known_functions(self, calls: list[FunctionCall]) -> None:
         for call in calls:
             if call.function in _UPDATE_ARITY:
                 self.refuse(
@@ -283,21 +285,21 @@ class _Check:
                 self.refuse(f"Invalid function name; function: {call.function}")
 
     def well_used(self, leaf: Leaf) -> None:
-        """Only `size` gives a value, and it alone is no condition."""
+        """Only `size` returns a value, and it is not a condition by itself."""
         for call in (*calls_of(operands_of(leaf)), leaf):
             for operand in operands_of(call):
-                if isinstance(operand, Call) and operand.function != "size":
+                if isinstance(operand, FunctionCall) and operand.function != "size":
                     self.misused(operand.function)
-        if isinstance(leaf, Call) and leaf.function == "size":
+        if isinstance(leaf, FunctionCall) and leaf.function == "size":
             self.misused(leaf.function)
 
     def leaf(self, leaf: Leaf) -> list[ValueRule]:
-        """Check one comparison or call: counts, then distinctness, then types."""
+        """Check one comparison or call: operand counts, then distinctness, then types."""
         nodes: tuple[Leaf, ...] = (*calls_of(operands_of(leaf)), leaf)
         for node in nodes:
-            if isinstance(node, Call) and len(node.operands) != _CONDITION_ARITY[node.function]:
+            if isinstance(node, FunctionCall) and len(node.operands) != _CONDITION_ARITY[node.function]:
                 self.counted(node.function, len(node.operands))
-            if isinstance(node, Member) and len(node.choices) > EXPRESSION_IN_OPERANDS_MAX:
+            if isinstance(node, InList) and len(node.choices) > EXPRESSION_IN_OPERANDS_MAX:
                 self.counted("IN", len(node.choices) + 1)
         for node in nodes:
             self.distinct(node)
@@ -316,7 +318,7 @@ class _Check:
             match leaf:
                 case Comparison(operator):
                     name = operator
-                case Call(function):
+                case FunctionCall(function):
                     name = function
                 case Between():
                     name = "BETWEEN"
@@ -337,17 +339,17 @@ class _Check:
                     self.typed("BETWEEN", each, _ORDERED)
                 if isinstance(lower, ValueRef) and isinstance(upper, ValueRef):
                     return [self.value_rule(partial(_check_bounds, self.field, lower.name, upper.name))]
-            case Call("attribute_exists" | "attribute_not_exists" as function, (operand,)):
+            case FunctionCall("attribute_exists" | "attribute_not_exists" as function, (operand,)):
                 if not isinstance(operand, Path):
                     self.needs_path(function)
-            case Call("begins_with", (first, second)):
+            case FunctionCall("begins_with", (first, second)):
                 self.typed("begins_with", first, ("S", "B"))
                 self.typed("begins_with", second, ("S", "B"))
-            case Call("size", (operand,)):
+            case FunctionCall("size", (operand,)):
                 tag = self.type_of(operand)
                 if tag in ("N", "BOOL", "NULL"):
                     self.wrong_type("size", tag)
-            case Call("attribute_type", (_, operand)):
+            case FunctionCall("attribute_type", (_, operand)):
                 if not isinstance(operand, ValueRef):
                     self.wrong_type("attribute_type", self.type_of(operand) or _ALL_TYPE_NAMES)
                 self.typed("attribute_type", operand, ("S",))
@@ -357,7 +359,7 @@ class _Check:
         return []
 
     def value_rule(self, rule: ValueRule) -> ValueRule:
-        """Return a rule that these values keep."""
+        """Check a rule against the current values and return it."""
         rule(self.values)
         return rule
 
@@ -367,7 +369,7 @@ class _Check:
         tag = self.type_of(action.value)
         operator = "ADD" if isinstance(action, Add) else "DELETE"
         if tag in _LONG_TYPES and not (operator == "ADD" and tag == "N"):
-            # DELETE names the type set of ADD as well.
+            # DELETE's error also names the type set of ADD.
             self.refuse(
                 f"Incorrect operand type for operator or function; operator: {operator}, "
                 f"operand type: {_LONG_TYPES[tag]}, typeSet: ALLOWED_FOR_ADD_OPERAND"

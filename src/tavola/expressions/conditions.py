@@ -1,7 +1,7 @@
-"""Evaluating a condition against an item.
+"""Evaluation of conditions.
 
-A condition is made into functions once, one for each node, and these are called for each item: several
-times faster than walking the tree again. A missing attribute satisfies no comparison but `<>`.
+A condition is compiled once to functions, one per node, which are called for each item; that is several times faster
+than walking the tree. A missing attribute satisfies no comparison except `<>`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from tavola.expressions.nodes import (
     And,
     Between,
-    Call,
     Comparison,
     ConditionNode,
+    FunctionCall,
+    InList,
     Literal,
-    Member,
     Not,
     Operand,
     Or,
@@ -25,7 +25,7 @@ from tavola.expressions.nodes import (
     Truth,
     ValueRef,
 )
-from tavola.expressions.paths import reader_of, steps_of
+from tavola.expressions.paths import compile_reader, steps_of
 from tavola.values import Item, Value, binary_size, compare, equal
 
 Values = Mapping[str, Value]
@@ -39,28 +39,28 @@ _SCALARS = ("S", "N", "B", "BOOL", "NULL")
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition ready to be evaluated, and what it mentions."""
+    """A compiled condition, and the attributes and placeholders it uses."""
 
     tree: ConditionNode
     test: Test
-    attributes: frozenset[str]  # the top-level attributes mentioned
-    nested: frozenset[str]  # those of them that it looks into with `.` or `[]`
+    attributes: frozenset[str]  # top-level attributes used
+    nested: frozenset[str]  # attributes that a path goes into with `.` or `[]`
     names_used: frozenset[str]
     values_used: frozenset[str]
 
 
 def evaluate(condition: Condition, item: Item | None, values: Values) -> bool:
-    """Decide a condition; None is an item that is not there."""
+    """Return whether an item meets a condition; None is a missing item."""
     return condition.test(_NOTHING if item is None else item, values)
 
 
-def decider_of(node: ConditionNode, types: Mapping[str, str] | None = None) -> Test:
-    """Return the function that decides a checked condition; `types` are those of its values, if known."""
+def compile_decider(node: ConditionNode, types: Mapping[str, str] | None = None) -> Test:
+    """Return the function that evaluates a checked condition; `types` are those of its values, if known."""
     return _Compiler({} if types is None else types).test(node)
 
 
 def size_of(value: Value) -> int | None:
-    """Return what `size` gives: UTF-16 units of a string, bytes of a binary, members of the rest."""
+    """Return the result of `size`: UTF-16 units of a string, bytes of a binary, members of the rest."""
     for tag, content in value.items():
         if tag == "S":
             return (
@@ -74,7 +74,7 @@ def size_of(value: Value) -> int | None:
 
 
 def begins_with(value: Value, prefix: Value) -> bool:
-    """Tell whether a string or binary begins with another."""
+    """Return whether a string or binary begins with another."""
     text, start = value.get("S"), prefix.get("S")
     if text is not None and start is not None:
         return bool(text.startswith(start))
@@ -83,7 +83,7 @@ def begins_with(value: Value, prefix: Value) -> bool:
 
 
 def contains(value: Value, sought: Value) -> bool:
-    """Tell whether a string or binary has a part, a set a member, or a list an equal element."""
+    """Return whether a string or binary contains a part, a set a member, or a list an equal element."""
     for tag, content in value.items():
         if tag == "L":
             return any(equal(element, sought) for element in content)
@@ -104,7 +104,7 @@ _RELATIONS = {"begins_with": begins_with, "contains": contains, "attribute_type"
 
 
 class _Compiler:
-    """Nodes to functions."""
+    """Compiles nodes to functions."""
 
     def __init__(self, types: Mapping[str, str]) -> None:
         self.types = types
@@ -127,9 +127,9 @@ class _Compiler:
                 return _ordered(operator, self.read(left), self.read(right))
             case Between(operand, lower, upper):
                 return _between(self.read(operand), self.read(lower), self.read(upper))
-            case Member(operand, choices):
+            case InList(operand, choices):
                 return _member(self.read(operand), tuple(map(self.read, choices)))
-            case Call(function, operands):
+            case FunctionCall(function, operands):
                 return self.call(function, operands)
 
     def equality(self, left: Operand, right: Operand) -> Test:
@@ -138,7 +138,7 @@ class _Compiler:
         if isinstance(left, Path) and isinstance(right, ValueRef):
             ref = right.name
             if len(left.steps) == 1 and self.types.get(ref) in _SCALARS:
-                # A canonical scalar equals exactly what it is equal to as a dict, and None is no dict.
+                # Canonical scalars are equal exactly if their dicts are, and None equals no dict.
                 name = steps_of(left)[0]
                 return lambda item, values: item.get(name) == values[ref]  # type: ignore[arg-type]  # a text here
         first, second = self.read(left), self.read(right)
@@ -163,14 +163,14 @@ class _Compiler:
                 if len(steps) == 1:
                     first = steps[0]
                     return lambda item, values: item.get(first)  # type: ignore[arg-type]  # a name is first
-                at = reader_of(steps)
+                at = compile_reader(steps)
                 return lambda item, values: at(item)
-            case Call("size", (inner,)):
+            case FunctionCall("size", (inner,)):
                 return _size(self.read(inner))
             case Truth(condition):
                 test = self.test(condition)
                 return lambda item, values: {"BOOL": test(item, values)}
-            case Call(function):
+            case FunctionCall(function):
                 raise AssertionError(f"{function} gives no value, and was checked to be asked for none")
 
     def call(self, function: str, operands: tuple[Operand, ...]) -> Test:

@@ -1,4 +1,4 @@
-"""What the expressions room refuses, in DynamoDB's words."""
+"""The errors of expressions, in DynamoDB's words."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from tavola.errors import TavolaError
 
 
 class ExpressionError(TavolaError):
-    """A text that does not parse or check; `str(error)` is DynamoDB's whole sentence.
+    """A text does not parse or check; `str(error)` is DynamoDB's whole message.
 
-    `span` is where in the text a syntax error lies, start and end; None where the sentence is about more
-    than one place.
+    `span` is the start and end of a syntax error in the text; None if the error has no single location.
     """
 
     remedy = "Mend the value or expression that is named; nothing was changed."
@@ -20,4 +19,4 @@ class ExpressionError(TavolaError):
 
 
 class UpdateRefused(ExpressionError):
-    """An update that checks, but that the item it meets does not allow."""
+    """A valid update that the current item does not allow."""

@@ -1,8 +1,7 @@
-"""Key condition and KeySchema to Bounds.
+"""Key conditions: from a condition to bounds of a key schema.
 
-A key condition is parsed and checked as a condition is, then made into one clause for each attribute.
-What is refused before a table is known is refused in `clauses_of`; `key_bounds` holds the rules of the
-schema, for keys of one attribute and of several.
+A key condition is parsed and checked as a condition, then reduced to one clause per attribute. `clauses_of` raises
+the errors that need no table; `key_bounds` applies the rules of the schema, for keys of one attribute or several.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from tavola.expressions.errors import ExpressionError
 from tavola.expressions.nodes import (
     And,
     Between,
-    Call,
     Comparison,
     ConditionNode,
+    FunctionCall,
+    InList,
     Leaf,
     Literal,
-    Member,
     Not,
     Or,
     Path,
@@ -53,7 +52,7 @@ Clauses = tuple[KeyClause, ...]
 
 @dataclass(frozen=True, slots=True)
 class KeyCondition:
-    """A key condition ready to meet a schema, and what it mentions."""
+    """A compiled key condition, and the placeholders it uses."""
 
     clauses: Clauses
     attributes: frozenset[str]
@@ -63,15 +62,15 @@ class KeyCondition:
 
 @dataclass(frozen=True, slots=True)
 class KeyRange:
-    """Where in an index a query reads."""
+    """The range of an index that a query reads."""
 
     bounds: Bounds
     hash_values: tuple[Value, ...]
-    at_most_one: bool  # every attribute of the schema is given by `=`
+    at_most_one: bool  # every key attribute is fixed by `=`
 
 
 def clauses_of(tree: ConditionNode) -> Clauses:
-    """Return the clauses of a checked condition; refuse what no key condition can be."""
+    """Return the clauses of a checked condition; refuse anything that cannot be a key condition."""
     clauses: dict[str, KeyClause] = {}
     for leaf in _conjuncts(tree):
         clause = _clause(leaf)
@@ -82,8 +81,8 @@ def clauses_of(tree: ConditionNode) -> Clauses:
 
 
 def key_bounds(condition: KeyCondition, schema: KeySchema, values: Values) -> KeyRange:
-    """Return where a query reads under a schema; refuse a condition that does not fit it."""
-    hash_clauses, range_clauses = _fitted(condition.clauses, schema)
+    """Return the range that a query reads under a schema; refuse a condition that does not fit it."""
+    hash_clauses, range_clauses = _clauses_by_schema(condition.clauses, schema)
     hash_values = tuple(
         [_fitting(clause.operands[0], schema.hash[at], values) for at, clause in enumerate(hash_clauses)]
     )
@@ -114,10 +113,10 @@ def _fitting(operand: ValueRef | Literal, part: KeyAttribute, values: Values) ->
     return value
 
 
-def _fitted(clauses: Clauses, schema: KeySchema) -> tuple[Clauses, Clauses]:
+def _clauses_by_schema(clauses: Clauses, schema: KeySchema) -> tuple[Clauses, Clauses]:
     """Return the clauses on hash and on range attributes, each in schema order."""
     if len(schema.hash) == 1:
-        # The two forms that nearly every query has.
+        # The two forms of nearly all queries.
         first, last = clauses[0], clauses[-1]
         if first.name != schema.hash[0].name:
             first, last = last, first
@@ -160,15 +159,15 @@ def _conjuncts(tree: ConditionNode) -> list[Leaf]:
 
 def _clause(leaf: Leaf) -> KeyClause:
     match leaf:
-        case Member():
+        case InList():
             _refuse_operator("IN")
         case Comparison("<>"):
             _refuse_operator("<>")
-        case Call(function) if function != "begins_with":
+        case FunctionCall(function) if function != "begins_with":
             _refuse_operator(function)
         case Between():
             operator = "BETWEEN"
-        case Call(function):
+        case FunctionCall(function):
             operator = function
         case Comparison(sign):
             operator = sign
@@ -176,7 +175,7 @@ def _clause(leaf: Leaf) -> KeyClause:
     place = 0
     operands: list[ValueRef | Literal] = []
     for at, operand in enumerate(operands_of(leaf)):
-        if isinstance(operand, Call | Truth):
+        if isinstance(operand, FunctionCall | Truth):
             _refuse("KeyConditionExpressions cannot contain nested operations")
         if not isinstance(operand, Path):
             operands.append(operand)

@@ -1,9 +1,9 @@
-"""The parameters that came before expressions, as the same trees.
+"""Legacy parameters translated to the trees of expressions.
 
-Expected, QueryFilter and ScanFilter become conditions, KeyConditions a key condition, AttributeUpdates an
-update, AttributesToGet a projection. They name top-level attributes only, whatever is in the name, and
-they have refusals of their own. An entry may be a mapping with DynamoDB's member names or an object with
-those names in snake case; its values are admitted already.
+Expected, QueryFilter and ScanFilter become conditions, KeyConditions a key condition, AttributeUpdates an update,
+AttributesToGet a projection. They name top-level attributes only, whatever characters a name has, and they have their
+own errors. An entry is a mapping with DynamoDB's member names or an object with those names in snake case; its values
+are already checked.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from tavola.expressions.conditions import Condition, decider_of
+from tavola.expressions.conditions import Condition, compile_decider
 from tavola.expressions.errors import ExpressionError
 from tavola.expressions.key_conditions import KeyClause, KeyCondition
 from tavola.expressions.nodes import (
@@ -20,12 +20,12 @@ from tavola.expressions.nodes import (
     Add,
     And,
     Between,
-    Call,
     Comparison,
     ConditionNode,
     Delete,
+    FunctionCall,
+    InList,
     Literal,
-    Member,
     Not,
     Or,
     Path,
@@ -51,7 +51,7 @@ _ALLOWED_TYPES = {
     **dict.fromkeys(("LT", "LE", "GT", "GE", "BETWEEN", "IN", "CONTAINS", "NOT_CONTAINS"), _ORDERED),
     "BEGINS_WITH": ("S", "B"),
 }
-_ADDABLE = ("N", "SS", "NS", "BS", "L")  # lists too, though only of numbers and sets is it written
+_ADDABLE = ("N", "SS", "NS", "BS", "L")  # lists too, although the documentation names only numbers and sets
 _DELETABLE = ("SS", "NS", "BS")
 
 
@@ -117,16 +117,16 @@ def _condition(parts: list[ConditionNode], conditional_operator: str | None) -> 
     row = Or if conditional_operator == "OR" and parts else And
     tree = parts[0] if len(parts) == 1 else row(tuple(parts))
     names = frozenset(str(step) for part in parts for step in _path_of(part).steps)
-    return Condition(tree, decider_of(tree), names, _NONE, _NONE, _NONE)
+    return Condition(tree, compile_decider(tree), names, _NONE, _NONE, _NONE)
 
 
 def _path_of(part: ConditionNode) -> Path:
     match part:
         case And((first, *_)):
             return _path_of(first)
-        case Comparison(_, Path() as path) | Between(Path() as path) | Member(Path() as path):
+        case Comparison(_, Path() as path) | Between(Path() as path) | InList(Path() as path):
             return path
-        case Call(_, (Path() as path, *_)):
+        case FunctionCall(_, (Path() as path, *_)):
             return path
         case _:
             raise AssertionError("a legacy condition starts with its attribute")
@@ -153,7 +153,7 @@ def _expectation(name: str, entry: Any) -> ConditionNode:
     if exists is False:
         if value is not None:
             _invalid(f"Value cannot be used when Exists is false for Attribute: {name}")
-        return Call("attribute_not_exists", (Path((name,)),))
+        return FunctionCall("attribute_not_exists", (Path((name,)),))
     if value is None:
         _invalid(
             f"Value must be provided when Exists is {'null' if exists is None else 'true'} for Attribute: {name}"
@@ -167,20 +167,25 @@ def _comparison(name: str, operator: str, values: Sequence[Value]) -> ConditionN
     literals = tuple(map(Literal, values))
     match operator:
         case "NULL":
-            return Call("attribute_not_exists", (path,))
+            return FunctionCall("attribute_not_exists", (path,))
         case "NOT_NULL":
-            return Call("attribute_exists", (path,))
+            return FunctionCall("attribute_exists", (path,))
         case "BETWEEN":
             return Between(path, literals[0], literals[1])
         case "IN":
-            return Member(path, literals)
+            return InList(path, literals)
         case "BEGINS_WITH":
-            return Call("begins_with", (path, literals[0]))
+            return FunctionCall("begins_with", (path, literals[0]))
         case "CONTAINS":
-            return Call("contains", (path, literals[0]))
+            return FunctionCall("contains", (path, literals[0]))
         case "NOT_CONTAINS":
-            # Unlike NE, it does not hold of an attribute that is missing.
-            return And((Call("attribute_exists", (path,)), Not(Call("contains", (path, literals[0])))))
+            # Unlike NE, it does not hold for a missing attribute.
+            return And(
+                (
+                    FunctionCall("attribute_exists", (path,)),
+                    Not(FunctionCall("contains", (path, literals[0]))),
+                )
+            )
         case _:
             return Comparison(_SIGNS[operator], path, literals[0])
 

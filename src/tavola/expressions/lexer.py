@@ -1,7 +1,7 @@
 """Text to tokens, each with its span.
 
-No text is refused here: a character that starts no token becomes a token of its own, which the parser
-then meets in its place and names in its sentence, as DynamoDB does.
+The lexer refuses nothing: a character that starts no token becomes a token itself, and the parser reports it at its
+position, as DynamoDB does.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _KINDS = {
 
 
 class Token(NamedTuple):
-    """A piece of an expression; the kind of a sign is the sign itself."""
+    """A token; the kind of a punctuation token is the character itself."""
 
     kind: str
     text: str
@@ -45,7 +45,7 @@ class Token(NamedTuple):
 
 
 def lex(text: str) -> list[Token]:
-    """Return the tokens of a text, an end token last."""
+    """Return the tokens of a text, ending with an end token."""
     tokens = []
     for match in _TOKENS.finditer(text):
         group = match.lastgroup

@@ -1,9 +1,9 @@
-"""The AST: frozen nodes, nothing else.
+"""The syntax tree: frozen nodes.
 
 Nodes are msgspec structs: 22 frozen dataclasses would take 12 ms of every start to build.
 
-A parsed tree holds placeholders (`NameRef`, `ValueRef`); a built or bound one holds attribute names and
-`Literal` values. Rows of AND and OR are kept flat, so a long condition is not a deep one.
+A parsed tree has placeholders (`NameRef`, `ValueRef`); a built or bound one has attribute names and `Literal` values.
+Chains of AND and OR are flat, so a long condition is not a deep tree.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class ValueRef(Struct, frozen=True):
 
 
 class Literal(Struct, frozen=True):
-    """A value in the tree itself: from a builder or from a legacy parameter."""
+    """A value in the tree itself, from the builder or a legacy parameter."""
 
     value: Value
 
 
-class Call(Struct, frozen=True):
+class FunctionCall(Struct, frozen=True):
     """A function and its operands."""
 
     function: str
@@ -50,12 +50,12 @@ class Call(Struct, frozen=True):
 
 
 class Truth(Struct, frozen=True):
-    """A condition as an operand: the BOOL that it comes to. Statements have it, expressions do not."""
+    """A condition used as a BOOL operand; PartiQL has it, expressions do not."""
 
     condition: ConditionNode
 
 
-Operand: TypeAlias = "Path | ValueRef | Literal | Call | Truth"
+Operand: TypeAlias = "Path | ValueRef | Literal | FunctionCall | Truth"
 
 
 class Comparison(Struct, frozen=True):
@@ -74,7 +74,7 @@ class Between(Struct, frozen=True):
     upper: Operand
 
 
-class Member(Struct, frozen=True):
+class InList(Struct, frozen=True):
     """An operand and the choices of IN."""
 
     operand: Operand
@@ -82,7 +82,7 @@ class Member(Struct, frozen=True):
 
 
 class Not(Struct, frozen=True):
-    """The opposite of a condition."""
+    """The negation of a condition."""
 
     part: ConditionNode
 
@@ -99,12 +99,12 @@ class Or(Struct, frozen=True):
     parts: tuple[ConditionNode, ...]
 
 
-Leaf: TypeAlias = "Comparison | Between | Member | Call"
+Leaf: TypeAlias = "Comparison | Between | InList | FunctionCall"
 ConditionNode: TypeAlias = "Leaf | Not | And | Or"
 
 
 class Arithmetic(Struct, frozen=True):
-    """A sum or difference, the one operator that a SET value may have."""
+    """A sum or difference in a SET value."""
 
     operator: str
     left: Operand
@@ -112,27 +112,27 @@ class Arithmetic(Struct, frozen=True):
 
 
 class Set(Struct, frozen=True):
-    """Put a value at a path."""
+    """SET: store a value at a path."""
 
     path: Path
     value: Operand | Arithmetic
 
 
 class Remove(Struct, frozen=True):
-    """Take away what is at a path."""
+    """REMOVE: delete the value at a path."""
 
     path: Path
 
 
 class Add(Struct, frozen=True):
-    """Add a number to a number, or members to a set."""
+    """ADD: add a number to a number, or members to a set."""
 
     path: Path
     value: ValueRef | Literal
 
 
 class Delete(Struct, frozen=True):
-    """Take members out of a set."""
+    """DELETE: remove members from a set."""
 
     path: Path
     value: ValueRef | Literal
@@ -142,13 +142,13 @@ Action: TypeAlias = "Set | Remove | Add | Delete"
 
 
 class UpdateNode(Struct, frozen=True):
-    """The actions of an update, those of one section next to each other."""
+    """The actions of an update, grouped by section."""
 
     actions: tuple[Action, ...]
 
 
 class ProjectionNode(Struct, frozen=True):
-    """The paths that a read asks for."""
+    """The paths that a read returns."""
 
     paths: tuple[Path, ...]
 

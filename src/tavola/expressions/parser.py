@@ -1,8 +1,7 @@
-"""Tokens to AST: condition, key condition, update, projection.
+"""Tokens to trees: condition, key condition, update, projection.
 
-The parser keeps its own stack, so that no depth of parentheses or calls can exhaust Python's. It says
-no to one thing, a syntax error; what parses but is refused nevertheless is noted in `Parsed` and left
-to the checker, because DynamoDB ranks its refusals.
+The parser has its own stack, so deep nesting cannot exhaust Python's. It raises syntax errors only. Other errors are
+noted in `Parsed` for the checker, because DynamoDB reports them in a fixed order.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from tavola.expressions.nodes import (
     And,
     Arithmetic,
     Between,
-    Call,
     Comparison,
     ConditionNode,
     Delete,
-    Member,
+    FunctionCall,
+    InList,
     NameRef,
     Not,
     Operand,
@@ -45,13 +44,13 @@ _SECTIONS = frozenset({"SET", "REMOVE", "ADD", "DELETE"})
 
 @dataclass(frozen=True, slots=True)
 class Parsed(Generic[T]):
-    """A tree, and what the checker must know of its text."""
+    """A tree, and the facts about its text that the checker needs."""
 
     tree: T
-    redundant: bool  # parentheses around nothing but parentheses
+    redundant: bool  # parentheses directly around parentheses
     operators: int  # operators and functions, as DynamoDB counts them
     repeated: str | None  # the first section that an update uses twice
-    indexes: tuple[str, ...]  # the list indexes as written
+    indexes: tuple[str, ...]  # list indexes as written
 
 
 def parse_condition(text: str, field: str = "ConditionExpression") -> Parsed[ConditionNode]:
@@ -73,15 +72,15 @@ def parse_projection(text: str, field: str = "ProjectionExpression") -> Parsed[P
 
 
 class _Term(NamedTuple):
-    """What stands in a condition so far: an operand, a condition, or (a call) either."""
+    """An element of a condition so far: an operand, a condition, or a call, which may be either."""
 
     operand: Operand | None
     condition: ConditionNode | None
-    grouped: bool  # in parentheses of its own
+    grouped: bool  # in its own parentheses
 
 
 class _Level:
-    """The rows of AND and OR inside one pair of parentheses."""
+    """The AND and OR chains inside one pair of parentheses."""
 
     __slots__ = ("ands", "nots", "ors")
 
@@ -110,7 +109,7 @@ class _Level:
 
 
 class _Parser:
-    """One pass over the tokens of one text."""
+    """One pass over the tokens of a text."""
 
     def __init__(self, text: str, field: str, keywords: frozenset[str]) -> None:
         self.text = text
@@ -127,7 +126,7 @@ class _Parser:
         return Parsed(tree, self.redundant, self.operators, self.repeated, tuple(self.indexes))
 
     def refuse(self) -> NoReturn:
-        """Raise the syntax error of the current token: it, and near it the tokens on either side."""
+        """Raise the syntax error of the current token, quoting its neighbours."""
         token = self.tokens[self.at]
         last = len(self.tokens) - 1
         first = max(self.at - 1, 0)
@@ -149,7 +148,7 @@ class _Parser:
         return token
 
     def keyword(self) -> str:
-        """Return the keyword that the current token is, in capitals; empty if it is none."""
+        """Return the current token as an upper-case keyword; empty if it is none."""
         token = self.tokens[self.at]
         word = token.text.upper() if token.kind == NAME else ""
         return word if word in self.keywords else ""
@@ -218,12 +217,12 @@ class _Parser:
                     break
                 self.take(")")
                 opened.pop()
-                node, grouped = Call(function, tuple(operands)), False
+                node, grouped = FunctionCall(function, tuple(operands)), False
             else:
                 return node
 
     def continued(self, node: Operand) -> tuple[Operand, bool]:
-        """Return a node in parentheses, gone on with if it is a path: `(a).b`; and if it is still just that."""
+        """Return a parenthesized node, continued if it is a path (`(a).b`), and whether it was not."""
         if isinstance(node, Path) and self.tokens[self.at].kind in (".", "["):
             return self.path(node.steps), False
         return node, True
@@ -243,7 +242,9 @@ class _Parser:
                 levels.append(_Level())
                 continue
             operand = self.operand()
-            term = self.compared(_Term(operand, operand if isinstance(operand, Call) else None, False))
+            term = self.compared(
+                _Term(operand, operand if isinstance(operand, FunctionCall) else None, False)
+            )
             while self.tokens[self.at].kind == ")" and len(levels) > 1:
                 term = self.compared(self.closed(term, levels.pop()))
             level = levels[-1]
@@ -278,7 +279,7 @@ class _Parser:
         return _Term(operand, term.condition, grouped)
 
     def compared(self, term: _Term) -> _Term:
-        """Go on with a comparison, BETWEEN or IN if one follows the term."""
+        """Continue with a comparison, BETWEEN or IN if one follows the term."""
         token = self.tokens[self.at]
         word = self.keyword()
         if token.kind not in COMPARATORS and word not in ("BETWEEN", "IN"):
@@ -301,7 +302,7 @@ class _Parser:
             self.at += 1
             choices.append(self.operand())
         self.take(")")
-        return _Term(None, Member(term.operand, tuple(choices)), False)
+        return _Term(None, InList(term.operand, tuple(choices)), False)
 
     # Updates
 
@@ -337,7 +338,7 @@ class _Parser:
                 return Delete(path, self.value())
 
     def set_value(self) -> Operand | Arithmetic:
-        """Parse an operand, or a sum or difference of two, which may stand in parentheses."""
+        """Parse an operand, or a sum or difference of two, optionally in parentheses."""
         opened = 0
         while self.tokens[self.at].kind == "(":
             self.at += 1

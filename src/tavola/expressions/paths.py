@@ -1,4 +1,4 @@
-"""Document paths: printing one, reading along one, and the tree that several make together."""
+"""Document paths: printing, reading, and combining several into a tree."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tavola.expressions.nodes import NameRef, Path
 from tavola.values import Item, Value
 
 Steps = tuple[str | int, ...]
-PathTree = dict[Any, Any]  # step to a further tree, or to what the caller hung at the path's end
+PathTree = dict[Any, Any]  # a step leads to a subtree, or to the value that belongs to the path's end
 
 
 def steps_of(path: Path) -> Steps:
@@ -27,8 +27,8 @@ def path_text(steps: Iterable[str | int]) -> str:
     return "[" + ", ".join(f"[{step}]" if isinstance(step, int) else step for step in steps) + "]"
 
 
-def reader_of(steps: Steps) -> Callable[[Item], Value | None]:
-    """Return a function that reads the value at a path, None where an item has none."""
+def compile_reader(steps: Steps) -> Callable[[Item], Value | None]:
+    """Return a function that reads the value at a path, None if an item has none."""
     first, *rest = steps
     assert isinstance(first, str)
     if not rest:
@@ -60,7 +60,7 @@ def reader_of(steps: Steps) -> Callable[[Item], Value | None]:
 
 
 def tree_of(ends: Iterable[tuple[Steps, Any]]) -> PathTree:
-    """Return paths that do not overlap as one tree, list indexes in ascending order."""
+    """Return non-overlapping paths as one tree, with list indexes in ascending order."""
     tree: PathTree = {}
     for steps, end in sorted(
         ends, key=lambda pair: [step if isinstance(step, int) else -1 for step in pair[0]]
@@ -72,21 +72,21 @@ def tree_of(ends: Iterable[tuple[Steps, Any]]) -> PathTree:
     return tree
 
 
-class _Branch:
-    """Where paths part: what goes on from here, and which path was the first to do so."""
+class _PathFork:
+    """A fork of paths: the continuations, and the first path through each."""
 
     __slots__ = ("branches", "end", "first", "first_by_kind")
 
     def __init__(self, first: Steps) -> None:
-        self.branches: dict[str | int, _Branch] = {}
+        self.branches: dict[str | int, _PathFork] = {}
         self.first = first
         self.first_by_kind: dict[type, Steps] = {}
         self.end = False
 
 
 def check_disjoint(paths: Iterable[Steps], field: str) -> None:
-    """Refuse two paths of which one lies on the other, or that take one place for a map and for a list."""
-    root = _Branch(())
+    """Refuse two paths if one contains the other, or if they use a value both as a map and as a list."""
+    root = _PathFork(())
     conflict = ""
     for steps in paths:
         branch = root
@@ -97,7 +97,7 @@ def check_disjoint(paths: Iterable[Steps], field: str) -> None:
                 conflict = _two_paths("conflict", field, other, steps)
             branch.first_by_kind.setdefault(kind, steps)
             if step not in branch.branches:
-                branch.branches[step] = _Branch(steps)
+                branch.branches[step] = _PathFork(steps)
             branch = branch.branches[step]
             if branch.end:
                 raise ExpressionError(_two_paths("overlap", field, branch.first, steps))

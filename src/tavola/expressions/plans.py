@@ -1,9 +1,8 @@
-"""Plans: expressions compiled once and found again.
+"""Compiled expressions, cached.
 
-A request brings its expressions as text every time, and nearly always the same texts. So a compiled
-plan is kept by its text, with the names and the types of values it was checked with; it serves again
-where those agree. Values are looked up when a plan is used, and only the rules that look at a value
-are gone through again.
+A request carries its expressions as text, and programs repeat the same texts. So a compiled plan is cached by its
+text, with the names and the types of values it was checked with, and reused where those agree. Values are looked up
+when a plan is used; only the rules about values are checked again.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Generic, TypeVar
 
 from tavola.expressions.bindings import Bindings, Plan
 from tavola.expressions.checker import ValueRule, check_condition, check_projection, check_text, check_update
-from tavola.expressions.conditions import Condition, decider_of
+from tavola.expressions.conditions import Condition, compile_decider
 from tavola.expressions.key_conditions import KeyCondition, clauses_of
 from tavola.expressions.nodes import (
     ConditionNode,
@@ -29,21 +28,21 @@ from tavola.expressions.nodes import (
 )
 from tavola.expressions.parser import parse_condition, parse_projection, parse_update
 from tavola.expressions.paths import steps_of
-from tavola.expressions.projections import Projection, pick_of
-from tavola.expressions.updates import Update, change_of
+from tavola.expressions.projections import Projection, compile_picker
+from tavola.expressions.updates import Update, compile_change
 from tavola.expressions.walks import paths_of, terms_of, tree_operands
 from tavola.values import tag_of
 
-TEXTS_MAX = 2048  # texts kept of each kind
-VARIANTS_MAX = 8  # plans kept of one text
+TEXTS_MAX = 2048  # cached texts of each kind
+VARIANTS_MAX = 8  # cached plans per text
 
 P = TypeVar("P", bound=Plan)
 
 _NO_RULES: tuple[ValueRule, ...] = ()
 
 
-class _Kept(Generic[P]):
-    """A plan, and the bindings it was made with as far as it depends on them."""
+class _CachedPlan(Generic[P]):
+    """A plan, and the bindings it depends on."""
 
     __slots__ = ("names", "plan", "rules", "types")
 
@@ -54,13 +53,13 @@ class _Kept(Generic[P]):
         self.rules = rules
 
 
-class _Cache(Generic[P]):
-    """The plans of one kind, by field and text; the oldest text leaves first."""
+class _PlanCache(Generic[P]):
+    """The plans of one kind by field and text; the oldest text is evicted first."""
 
     def __init__(self, make: Callable[[str, Bindings, str], tuple[P, tuple[ValueRule, ...]]]) -> None:
         self.make = make
-        self.lock = Lock()  # of those that add; finding needs none
-        self.kept: dict[tuple[str, str], tuple[_Kept[P], ...]] = {}
+        self.lock = Lock()  # held while adding; lookups need no lock
+        self.kept: dict[tuple[str, str], tuple[_CachedPlan[P], ...]] = {}
 
     def plan(self, text: str, bindings: Bindings, field: str) -> P:
         key = (field, text)
@@ -82,33 +81,33 @@ class _Cache(Generic[P]):
             variants = self.kept.get(key, ())
             if not variants and len(self.kept) >= TEXTS_MAX:
                 del self.kept[next(iter(self.kept))]
-            self.kept[key] = (_Kept(plan, bindings, rules), *variants[: VARIANTS_MAX - 1])
+            self.kept[key] = (_CachedPlan(plan, bindings, rules), *variants[: VARIANTS_MAX - 1])
         return plan
 
 
 def compile_condition(text: str, bindings: Bindings, *, field: str = "ConditionExpression") -> Condition:
-    """Return a condition or filter ready to be evaluated; refuse what DynamoDB refuses of it."""
+    """Compile a condition or filter."""
     return _conditions.plan(text, bindings, field)
 
 
 def compile_update(text: str, bindings: Bindings) -> Update:
-    """Return an update ready to be applied; refuse what DynamoDB refuses of it."""
+    """Compile an update."""
     return _updates.plan(text, bindings, "UpdateExpression")
 
 
 def compile_projection(text: str, bindings: Bindings, *, field: str = "ProjectionExpression") -> Projection:
-    """Return a projection ready for items; refuse what DynamoDB refuses of it."""
+    """Compile a projection."""
     return _projections.plan(text, bindings, field)
 
 
 def compile_key_condition(text: str, bindings: Bindings) -> KeyCondition:
-    """Return a key condition ready to meet a schema; refuse what DynamoDB refuses of it by itself."""
+    """Compile a key condition; its schema is applied later."""
     return _key_conditions.plan(text, bindings, "KeyConditionExpression")
 
 
 def condition_of(tree: ConditionNode, types: Mapping[str, str], names: frozenset[str]) -> Condition:
-    """Return the plan of a checked condition; `types` are those of the values it mentions."""
-    test = decider_of(tree, types)
+    """Return the plan of a checked condition; `types` are those of its values."""
+    test = compile_decider(tree, types)
     return Condition(tree, test, _attributes(tree), _nested(tree), names, frozenset(types))
 
 
@@ -119,12 +118,12 @@ def update_of(
     touched = tuple(steps_of(action.path) for action in tree.actions)
     return Update(
         tree=tree,
-        change=change_of(tree, legacy=legacy),
+        change=compile_change(tree, legacy=legacy),
         touched=touched,
         attributes=_attributes(tree),
         written=frozenset(str(steps[0]) for steps in touched),
         nested=_nested(tree),
-        takes_only=all(isinstance(action, Remove | Delete) for action in tree.actions),
+        removes_only=all(isinstance(action, Remove | Delete) for action in tree.actions),
         names_used=names,
         values_used=values,
     )
@@ -132,7 +131,7 @@ def update_of(
 
 def projection_of(tree: ProjectionNode, names: frozenset[str]) -> Projection:
     """Return the plan of a checked projection."""
-    pick = pick_of(tuple(map(steps_of, tree.paths)))
+    pick = compile_picker(tuple(map(steps_of, tree.paths)))
     return Projection(tree, pick, _attributes(tree), _nested(tree), names)
 
 
@@ -194,7 +193,7 @@ def _head(path: Path) -> str:
     return str(steps_of(path)[0])
 
 
-_conditions = _Cache(_make_condition)
-_key_conditions = _Cache(_make_key_condition)
-_updates = _Cache(_make_update)
-_projections = _Cache(_make_projection)
+_conditions = _PlanCache(_make_condition)
+_key_conditions = _PlanCache(_make_key_condition)
+_updates = _PlanCache(_make_update)
+_projections = _PlanCache(_make_projection)

@@ -1,4 +1,4 @@
-"""Projecting an item through document paths."""
+"""Projection of items through document paths."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ Pick = Callable[[Item], Item]
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """Paths ready to be projected through, and what they mention."""
+    """Compiled paths, and the attributes and placeholders they use."""
 
     tree: ProjectionNode
     pick: Pick
-    attributes: frozenset[str]  # the top-level attributes mentioned
-    nested: frozenset[str]  # those of them that it looks into with `.` or `[]`
+    attributes: frozenset[str]  # top-level attributes used
+    nested: frozenset[str]  # attributes that a path goes into with `.` or `[]`
     names_used: frozenset[str]
     values_used: frozenset[str] = frozenset()
 
 
 def project(projection: Projection, item: Item) -> Item:
-    """Return what the paths find in an item, each in its containers; an empty item if nothing."""
+    """Return the values at the paths, each within its containers; an empty item if there are none."""
     return projection.pick(item)
 
 
-def pick_of(paths: tuple[Steps, ...]) -> Pick:
-    """Return the function that projects through paths that do not overlap."""
+def compile_picker(paths: tuple[Steps, ...]) -> Pick:
+    """Return the function that projects through non-overlapping paths."""
     if all(len(steps) == 1 for steps in paths):
         names = tuple(str(steps[0]) for steps in paths)
 
@@ -54,7 +54,7 @@ def _members(members: dict[str, Value], tree: PathTree) -> dict[str, Value]:
 
 
 def _inside(value: Value, tree: PathTree) -> Value | None:
-    """Return the part of a container that the tree asks for; None if there is none of it."""
+    """Return the part of a container that the tree selects; None if it has none of it."""
     content = value.get("M")
     if content is not None:
         members = _members(content, tree)

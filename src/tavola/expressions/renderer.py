@@ -1,8 +1,8 @@
-"""AST to text, names and values, ready for a request.
+"""Trees to text, names and values of a request.
 
-A name is written out where DynamoDB allows it and becomes a placeholder where it does not: reserved words,
-keywords, and whatever a bare name cannot spell. A literal always becomes a placeholder. One renderer
-serves all expressions of a request, so equal names and values share their placeholders.
+A name is written out if DynamoDB allows it and becomes a placeholder otherwise: reserved words, keywords, and names
+with other characters. A literal always becomes a placeholder. One renderer serves all expressions of a request, so
+equal names and values share their placeholders.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from tavola.expressions.nodes import (
     And,
     Arithmetic,
     Between,
-    Call,
     Comparison,
     ConditionNode,
     Delete,
+    FunctionCall,
+    InList,
     Literal,
-    Member,
     NameRef,
     Not,
     Operand,
@@ -42,7 +42,7 @@ _SECTIONS = {Set: "SET", Remove: "REMOVE", Add: "ADD", Delete: "DELETE"}
 
 
 class Renderer:
-    """The expressions of one request; `names` and `values` grow as they are rendered."""
+    """Renders the expressions of one request; `names` and `values` collect their placeholders."""
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
@@ -63,13 +63,13 @@ class Renderer:
             case Between(operand, lower, upper):
                 bounds = f"{self._operand(lower)} AND {self._operand(upper)}"
                 return f"{self._operand(operand)} BETWEEN {bounds}"
-            case Member(operand, choices):
+            case InList(operand, choices):
                 return f"{self._operand(operand)} IN ({', '.join(map(self._operand, choices))})"
-            case Call():
+            case FunctionCall():
                 return self._operand(tree)
 
     def update(self, tree: UpdateNode) -> str:
-        """Return an update as text, a section for each kind of action."""
+        """Return an update as text, with a section for each kind of action."""
         sections: dict[str, list[str]] = {}
         for action in tree.actions:
             sections.setdefault(_SECTIONS[type(action)], []).append(self._action(action))
@@ -104,7 +104,7 @@ class Renderer:
                 return name
             case Literal(value):
                 return self._value(value)
-            case Call(function, operands):
+            case FunctionCall(function, operands):
                 return f"{function}({', '.join(map(self._operand, operands))})"
             case Truth():
                 raise AssertionError("an expression has no condition for an operand")
@@ -119,7 +119,7 @@ class Renderer:
         if isinstance(step, NameRef):
             return step.name
         name = str(step)
-        # REMOVE is a keyword, though no reserved word.
+        # REMOVE is a keyword but not a reserved word.
         if _BARE.fullmatch(name) and not is_reserved(name) and name.upper() != "REMOVE":
             return name
         if name not in self._placeholders:

@@ -1,6 +1,6 @@
-"""The words that DynamoDB keeps for itself: an attribute of such a name needs a placeholder.
+"""DynamoDB's reserved words, which need a placeholder as attribute names.
 
-The developer guide lists 573. They are matched whatever their case, and only where a name is written out.
+The developer guide lists 573. Case does not matter, and placeholders are not affected.
 """
 
 from __future__ import annotations
@@ -57,5 +57,5 @@ RESERVED_WORDS = frozenset(
 
 
 def is_reserved(name: str) -> bool:
-    """Tell whether a name written out in an expression is refused."""
+    """Return whether an attribute name is refused if written out in an expression."""
     return name.upper() in RESERVED_WORDS

@@ -1,7 +1,7 @@
-"""Search conditions: what a vector search asks of its entries, which is equality alone.
+"""Search conditions: the equalities that a vector search filters by.
 
-The language is that of conditions; of it a search takes comparisons with `=`, joined by AND, each of an
-attribute with a value. Which attributes those may be, the index knows.
+A search accepts the condition language reduced to comparisons with `=` joined by AND, each of an attribute with a
+value. The index knows which attributes are allowed.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _COMPARATOR = f"{_FIELD}Invalid comparator used in SearchConditionExpression"
 
 @dataclass(frozen=True, slots=True)
 class SearchClause:
-    """An attribute and the placeholder of the value that it must have."""
+    """An attribute and the placeholder of its required value."""
 
     name: str
     value: str
-    nested: bool  # the path goes into the attribute, which no search may
+    nested: bool  # the path goes into the attribute, which is refused
 
 
 def search_clauses(condition: Condition) -> tuple[SearchClause, ...]:
-    """Return the equalities that a condition consists of; refuse one that says anything else."""
+    """Return the equalities of a condition; refuse any other condition."""
     return tuple(_clauses(condition.tree))
 
 

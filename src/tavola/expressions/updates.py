@@ -1,7 +1,7 @@
-"""Applying an update to an item, giving a new item.
+"""Application of updates: an item and an update give a new item.
 
-Every right side sees the item as it was, whatever the order of the actions; so does every list index.
-What an update does not touch is shared between the old item and the new one.
+Every right side and every list index refers to the item before the update, whatever the order of actions. Values that
+the update does not touch are shared by both items.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from tavola.expressions.nodes import (
     Action,
     Add,
     Arithmetic,
-    Call,
     Delete,
+    FunctionCall,
     Literal,
     Operand,
     Path,
@@ -27,13 +27,13 @@ from tavola.expressions.nodes import (
     UpdateNode,
     ValueRef,
 )
-from tavola.expressions.paths import PathTree, Steps, reader_of, steps_of, tree_of
-from tavola.expressions.projections import Pick, pick_of
+from tavola.expressions.paths import PathTree, Steps, compile_reader, steps_of, tree_of
+from tavola.expressions.projections import Pick, compile_picker
 from tavola.values import Item, NumberRefused, Value, add_numbers, subtract_numbers
 
 Values = Mapping[str, Value]
 Read = Callable[[Item, Values], Value]
-# What stands at a path, the whole item, the values: what is to stand there, None for nothing.
+# Arguments: the current value at a path, the whole item, the values. Result: the new value, None to remove it.
 Change = Callable[[Value | None, Item, Values], Value | None]
 
 INVALID_PATH = "The document path provided in the update expression is invalid for update"
@@ -45,51 +45,54 @@ _SETS = ("SS", "NS", "BS")
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """An update ready to be applied, and what it mentions."""
+    """A compiled update, and the attributes and placeholders it uses."""
 
     tree: UpdateNode
     change: Callable[[Item, Values, bool], Item]
     touched: tuple[Steps, ...]
-    attributes: frozenset[str]  # the top-level attributes mentioned, read or written
-    written: frozenset[str]  # the top-level attributes that an action is on
-    nested: frozenset[str]  # those mentioned that it looks into with `.` or `[]`
-    takes_only: bool  # nothing but REMOVE and DELETE: on a missing item it makes none
+    attributes: frozenset[str]  # top-level attributes read or written
+    written: frozenset[str]  # top-level attributes written
+    nested: frozenset[str]  # attributes that a path goes into with `.` or `[]`
+    removes_only: bool  # REMOVE and DELETE only: does not create a missing item
     names_used: frozenset[str]
     values_used: frozenset[str]
 
 
-class Applied(NamedTuple):
-    """The new item, and the paths that the update acted on."""
+class AppliedUpdate(NamedTuple):
+    """The new item, and the paths that the update wrote."""
 
     item: Item
     touched: tuple[Steps, ...]
 
 
-def apply(update: Update, item: Item, values: Values, *, exists: bool = True) -> Applied:
-    """Return the item that an update makes of another; the other is left as it is.
+def apply(update: Update, item: Item, values: Values, *, exists: bool = True) -> AppliedUpdate:
+    """Return the updated item; the old one is not changed.
 
-    `exists` False says that `item` is only the key of an item that is not stored: DynamoDB then passes
-    over a REMOVE whose parent is missing, which it refuses otherwise.
+    `exists=False` means that `item` is only the key of a missing item: DynamoDB then ignores a REMOVE whose parent
+    is missing, which it otherwise refuses.
     """
-    return Applied(update.change(item, values, exists), update.touched)
+    return AppliedUpdate(update.change(item, values, exists), update.touched)
 
 
-def touched_part(item: Item, applied: Applied) -> Item | None:
-    """Return the touched paths of the old or the new item, for UPDATED_OLD and UPDATED_NEW; None if empty.
+def written_part(item: Item, applied: AppliedUpdate) -> Item | None:
+    """Return the written paths of the old or new item, for UPDATED_OLD and UPDATED_NEW; None if empty.
 
-    The paths are looked up as written in either image. So an element put past the end of a list is not
-    in the new part, and one that moved up into a removed place is: DynamoDB does the same.
+    Paths are looked up as written in either image. So an element set past the end of a list is not returned, and
+    one that moved into a removed position is; DynamoDB does the same.
     """
     return _picker(applied.touched)(item) or None
 
 
 @lru_cache(maxsize=1024)
 def _picker(touched: tuple[Steps, ...]) -> Pick:
-    return pick_of(touched)
+    return compile_picker(touched)
 
 
-def change_of(tree: UpdateNode, *, legacy: bool = False) -> Callable[[Item, Values, bool], Item]:
-    """Return the function that makes the new item; `legacy` words and adds as AttributeUpdates do."""
+def compile_change(tree: UpdateNode, *, legacy: bool = False) -> Callable[[Item, Values, bool], Item]:
+    """Return the function that builds the new item.
+
+    `legacy` uses the rules and messages of AttributeUpdates.
+    """
     ends = tuple((steps_of(action.path), _change(action, legacy)) for action in tree.actions)
     if all(len(steps) == 1 for steps, _ in ends):
         return _flat(tuple((str(steps[0]), change) for steps, change in ends))
@@ -145,7 +148,7 @@ class _Walk:
         return [element for element in new if element is not None]
 
     def changed(self, value: Value | None, branch: Any) -> Value | None:
-        """Return what becomes of a value: changed if a path ends here, else changed inside."""
+        """Return the new form of a value: replaced if a path ends here, otherwise changed inside."""
         if not isinstance(branch, dict):
             changed: Value | None = branch(value, self.item, self.values)
             return changed
@@ -172,7 +175,7 @@ def _only_removes(branch: PathTree) -> bool:
 
 
 def _nothing(current: Value | None, item: Item, values: Values) -> None:
-    """What REMOVE leaves."""
+    """The result of REMOVE."""
 
 
 def _change(action: Action, legacy: bool) -> Change:
@@ -257,16 +260,16 @@ def _operand(operand: Operand) -> Read:
             return lambda item, values: value
         case Path():
             return _stored(steps_of(operand))
-        case Call("if_not_exists", (Path() as path, fallback)):
+        case FunctionCall("if_not_exists", (Path() as path, fallback)):
             return _if_not_exists(steps_of(path), _operand(fallback))
-        case Call("list_append", (first, second)):
+        case FunctionCall("list_append", (first, second)):
             return _list_append(_operand(first), _operand(second))
-        case Call() | Truth():
+        case FunctionCall() | Truth():
             raise AssertionError("what gives no value was checked to be asked for none")
 
 
 def _stored(steps: Steps) -> Read:
-    at = reader_of(steps)
+    at = compile_reader(steps)
 
     def read(item: Item, values: Values) -> Value:
         value = at(item)
@@ -278,7 +281,7 @@ def _stored(steps: Steps) -> Read:
 
 
 def _if_not_exists(steps: Steps, fallback: Read) -> Read:
-    at = reader_of(steps)
+    at = compile_reader(steps)
 
     def read(item: Item, values: Values) -> Value:
         value = at(item)

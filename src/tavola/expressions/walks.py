@@ -1,4 +1,4 @@
-"""Walks over a tree: its leaves, operands, calls and paths, in the order they are written."""
+"""Traversals of a tree: leaves, operands, calls and paths, in text order."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from tavola.expressions.nodes import (
     And,
     Arithmetic,
     Between,
-    Call,
     Comparison,
     ConditionNode,
     Delete,
+    FunctionCall,
+    InList,
     Leaf,
     Literal,
-    Member,
     Not,
     Operand,
     Or,
@@ -30,7 +30,7 @@ from tavola.expressions.nodes import (
 
 
 def leaves_of(condition: ConditionNode) -> Iterator[Leaf]:
-    """Give the comparisons and calls of a condition, without AND, OR and NOT; those inside operands too."""
+    """Yield the comparisons and calls of a condition, including those inside operands."""
     pending = [condition]
     while pending:
         node = pending.pop()
@@ -53,18 +53,18 @@ def operands_of(leaf: Leaf) -> tuple[Operand, ...]:
             return (left, right)
         case Between(operand, lower, upper):
             return (operand, lower, upper)
-        case Member(operand, choices):
+        case InList(operand, choices):
             return (operand, *choices)
-        case Call(_, operands):
+        case FunctionCall(_, operands):
             return operands
 
 
 def tree_operands(tree: Tree) -> Iterator[Operand]:
-    """Give the outermost operands of any tree; those inside a call are inside it still."""
+    """Yield the outermost operands of any tree."""
     match tree:
         case ProjectionNode(paths):
             yield from paths
-        case And() | Or() | Not() | Comparison() | Between() | Member() | Call():
+        case And() | Or() | Not() | Comparison() | Between() | InList() | FunctionCall():
             for leaf in leaves_of(tree):
                 yield from operands_of(leaf)
         case _:
@@ -84,23 +84,23 @@ def tree_operands(tree: Tree) -> Iterator[Operand]:
 
 
 def terms_of(operands: Iterable[Operand]) -> Iterator[Path | ValueRef | Literal]:
-    """Give the paths and values of operands, those inside calls too."""
+    """Yield the paths and values of operands, including those inside calls."""
     pending = list(operands)[::-1]
     while pending:
         operand = pending.pop()
-        if isinstance(operand, Call):
+        if isinstance(operand, FunctionCall):
             pending.extend(reversed(operand.operands))
-        elif not isinstance(operand, Truth):  # whose leaves are leaves of the whole condition
+        elif not isinstance(operand, Truth):  # its leaves are leaves of the whole condition
             yield operand
 
 
-def calls_of(operands: Iterable[Operand]) -> list[Call]:
-    """Return the calls among and inside operands, inner before outer as they are evaluated."""
-    found: list[Call] = []
+def calls_of(operands: Iterable[Operand]) -> list[FunctionCall]:
+    """Return the calls in operands, inner before outer, as they are evaluated."""
+    found: list[FunctionCall] = []
     pending: list[tuple[Operand, bool]] = [(operand, False) for operand in operands][::-1]
     while pending:
         operand, opened = pending.pop()
-        if not isinstance(operand, Call):
+        if not isinstance(operand, FunctionCall):
             continue
         if opened:
             found.append(operand)
@@ -111,5 +111,5 @@ def calls_of(operands: Iterable[Operand]) -> list[Call]:
 
 
 def paths_of(tree: Tree) -> Iterator[Path]:
-    """Give every path that a tree mentions."""
+    """Yield every path of a tree."""
     return (term for term in terms_of(tree_operands(tree)) if isinstance(term, Path))

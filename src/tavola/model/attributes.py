@@ -25,12 +25,12 @@ from tavola.expressions.nodes import (
     And,
     Arithmetic,
     Between,
-    Call,
     Comparison,
     ConditionNode,
     Delete,
+    FunctionCall,
+    InList,
     Literal,
-    Member,
     Not,
     Or,
     Path,
@@ -222,20 +222,20 @@ class Operand(Term[E_contra, T_co]):
                 self.field,
                 f"it is asked for one of {len(choices)} choices; give 1 to {EXPRESSION_IN_OPERANDS_MAX}",
             )
-        return self._condition(Member(self._node, tuple(map(self._operand, choices))))
+        return self._condition(InList(self._node, tuple(map(self._operand, choices))))
 
     def exists(self) -> Condition[E_contra]:
         """Return the condition that an item has this."""
-        return self._condition(Call("attribute_exists", (self._path,)))
+        return self._condition(FunctionCall("attribute_exists", (self._path,)))
 
     def not_exists(self) -> Condition[E_contra]:
         """Return the condition that an item does not have this."""
-        return self._condition(Call("attribute_not_exists", (self._path,)))
+        return self._condition(FunctionCall("attribute_not_exists", (self._path,)))
 
     def begins_with(self: Operand[E, str | bytes | None], prefix: str | bytes) -> Condition[E]:
         """Return the condition that this text or binary begins with a prefix."""
         return self._condition(
-            Call("begins_with", (self._node, Literal(self._written(encode_plain, prefix))))
+            FunctionCall("begins_with", (self._node, Literal(self._written(encode_plain, prefix))))
         )
 
     @overload
@@ -249,11 +249,11 @@ class Operand(Term[E_contra, T_co]):
         inside = self._converter.inside
         member = None if inside is None else inside(None)
         encode = encode_plain if member is None else member.encode_inside
-        return self._condition(Call("contains", (self._node, Literal(self._written(encode, part)))))
+        return self._condition(FunctionCall("contains", (self._node, Literal(self._written(encode, part)))))
 
     def size(self: Operand[E, Sized | BaseModel | None]) -> Operand[E, int]:
         """Return the size of this: characters, bytes or members."""
-        return Operand(Call("size", (self._path,)), self._shape, ANY)
+        return Operand(FunctionCall("size", (self._path,)), self._shape, ANY)
 
     # Changes.
 
@@ -275,7 +275,7 @@ class Operand(Term[E_contra, T_co]):
         if value is None:
             raise ModelError(self._place, "None is stored as absence, which is no value to set; give one")
         node = value._node if isinstance(value, Operand) else self._full(self._held(value))
-        return self._change(SetAction(self._path, Call("if_not_exists", (self._path, node))))
+        return self._change(SetAction(self._path, FunctionCall("if_not_exists", (self._path, node))))
 
     def remove(self: MayBeAbsent[E]) -> Change[E]:
         """Return the change that takes this away; for fields that may be None."""
@@ -309,8 +309,8 @@ class Operand(Term[E_contra, T_co]):
     def append(self: Operand[E, list[V] | None], *members: V) -> Change[E]:
         """Return the change that puts members at the end of this list, which may be absent."""
         more = Literal(self._encoded(list(members)))
-        present = Call("if_not_exists", (self._path, Literal({"L": []})))
-        return self._change(SetAction(self._path, Call("list_append", (present, more))))
+        present = FunctionCall("if_not_exists", (self._path, Literal({"L": []})))
+        return self._change(SetAction(self._path, FunctionCall("list_append", (present, more))))
 
     @overload
     def __add__(self: Operand[E, int | None], amount: int) -> Term[E, int]: ...  # type: ignore[overload-overlap]  # on None alone

@@ -1,8 +1,7 @@
-"""Encryption settings: the key that a table says it is encrypted with.
+"""Encryption settings: the KMS key that a table is described with.
 
-Which key AWS would use is a setting like others: it is kept, described and changed as AWS does, and nothing is
-encrypted by it. There is no KMS here, so a key that is spelled well is taken to exist; an alias stands
-for a key of its own, the same one each time.
+The setting is stored, described and changed as on AWS, but encrypts nothing. There is no KMS here, so every well-formed key
+is taken to exist; an alias always resolves to the same key of its own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """DescribeContributorInsights, ListContributorInsights, UpdateContributorInsights.
 
-AWS answers with the names of CloudWatch rules and shows the keys elsewhere. There is no CloudWatch here, so what
-its graphs would show is told with the description, in a member of its own that no SDK reads; in this
-process, `Engine.hottest` gives the same.
+AWS returns the names of CloudWatch rules and shows the keys in CloudWatch, which does not exist here. Instead the most
+accessed keys are part of the description, in an extra member that SDKs ignore; in process, `Engine.hottest` returns them.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ from tavola.expressions.bindings import Bindings
 from tavola.expressions.conditions import Condition, evaluate
 from tavola.expressions.errors import UpdateRefused
 from tavola.expressions.projections import Projection, project
-from tavola.expressions.updates import Update, apply, touched_part
+from tavola.expressions.updates import Update, apply, written_part
 from tavola.limits import ITEM_BYTES_MAX, NESTING_LEVELS_MAX
 from tavola.protocol.faults import ConditionalCheckFailedFault, ValidationFault
 from tavola.protocol.items import DeleteItemRequest, GetItemRequest, PutItemRequest, UpdateItemRequest
@@ -228,7 +228,7 @@ def prepare_update(current: CurrentItem, key: Item, update: Update | None, bindi
         applied = apply(update, before, bindings.values, exists=item is not None)
     except UpdateRefused as refused:
         raise ValidationFault(str(refused)) from refused
-    if update.takes_only and item is None:
+    if update.removes_only and item is None:
         # Removing attributes of an item that does not exist does not create one.
         write = prepare_delete(current)
     else:
@@ -294,7 +294,7 @@ def _returned_attributes(return_values: str | None, write: ItemWrite) -> bytes |
 
 def updated_attributes(write: ItemWrite, image: Item | None) -> bytes | None:
     """Return the part of an image (old or new) that an update wrote; None if there is none."""
-    part = None if image is None or write.applied is None else touched_part(image, write.applied)
+    part = None if image is None or write.applied is None else written_part(image, write.applied)
     return encode(part) if part else None
 
 

@@ -1,8 +1,7 @@
-"""Kinesis streaming destinations, as AWS answers where the Kinesis stream is not there.
+"""Kinesis streaming destinations, answered as AWS does if the Kinesis stream does not exist.
 
-AWS takes any stream's ARN and tells afterwards, in the description, that it could not be used. There is no Kinesis
-here, so that is how every destination ends: the answers are AWS's, and nobody waits for records that do not
-come.
+AWS accepts any stream ARN and reports later, in the description, that it could not be used. There is no Kinesis here, so
+every destination ends that way, and no program waits for records in vain.
 """
 
 from __future__ import annotations

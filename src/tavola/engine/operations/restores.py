@@ -1,8 +1,8 @@
-"""RestoreTableFromBackup and RestoreTableToPointInTime: a new table from what is kept of another.
+"""RestoreTableFromBackup and RestoreTableToPointInTime: a new table from a backup or from history.
 
-A restored table takes keys, indexes, capacity and encryption over, as far as the request does not say
-otherwise. Tags, stream, time to live, recovery, policies, protection and class are not taken over: on AWS they
-are set again by hand, and a stream reader that woke up by itself would do harm.
+A restored table copies keys, indexes, capacity and encryption, unless the request overrides them. Tags, stream, time to
+live, recovery, policies, deletion protection and class are not copied: on AWS they must be set again, and a stream that
+starts by itself could trigger its consumers.
 """
 
 from __future__ import annotations

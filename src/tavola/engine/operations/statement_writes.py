@@ -42,9 +42,9 @@ def key_of_write(planned: PlannedStatement) -> Item:
     )
     if found is None:
         raise ValidationFault(_NO_KEY)
-    if found.doubled is not None:
+    if found.repeated is not None:
         raise ValidationFault(
-            f"Multiple conditions on same key {found.doubled}. Only single item Update/Insert/Delete are supported"
+            f"Multiple conditions on same key {found.repeated}. Only single item Update/Insert/Delete are supported"
         )
     return found.key
 
@@ -79,7 +79,7 @@ def execute_write(call: OperationCall, planned: PlannedStatement, show: str | No
 
 def _prepare(call: OperationCall, planned: PlannedStatement, show: str | None) -> ItemWrite:
     plan, table = planned.plan, planned.table
-    condition = plan.guard(table.definition.hash)
+    condition = plan.write_condition(table.definition.hash)
     emulation = call.services.emulation
     kind = planned.statement.kind
     if kind == "insert":
@@ -117,7 +117,7 @@ def transaction_action(call: OperationCall, planned: PlannedStatement, show: str
         "table_name": planned.statement.table,
         "return_values_on_condition_check_failure": show,
     }
-    condition = plan.guard(table.definition.hash)
+    condition = plan.write_condition(table.definition.hash)
     text = planned.statement.text
     action: Put | Update | Delete | ConditionCheck
     if planned.statement.kind == "insert":
@@ -130,7 +130,7 @@ def transaction_action(call: OperationCall, planned: PlannedStatement, show: str
     where = plan.where
     found = single_key(None if where is None else where.tree, table.schema, plan.bindings.values)
     exists = planned.statement.kind == "exists"
-    if found is None or (found.doubled is not None and not exists):
+    if found is None or (found.repeated is not None and not exists):
         raise ValidationFault(KEY_MISMATCH)
     key_of_request(table, found.key)
     if exists:

@@ -232,7 +232,7 @@ def _exact_key(planned: PlannedStatement, refusal: str) -> Item:
         planned.plan.bindings.values,
         members=True,
     )
-    if found is None or found.more:
+    if found is None or found.has_other_conditions:
         raise ValidationFault(refusal)
     return found.key
 
@@ -341,7 +341,7 @@ def _check_exists(planned: PlannedStatement) -> None:
     found = single_key(
         None if where is None else where.tree, planned.table.schema, planned.plan.bindings.values
     )
-    if found is None or not found.more:
+    if found is None or not found.has_other_conditions:
         raise ValidationFault(_BAD_EXISTS)
 
 

@@ -1,8 +1,7 @@
-"""Buckets: a folder whose folders stand for buckets, and whose files for objects.
+"""A folder used as S3: its folders are buckets, their files objects.
 
-The key of an object is its path below the bucket. A bucket is there if its folder is; nobody makes one in
-passing, as S3 does not either. Nothing that a request names is found outside of the folder: names that climb
-are refused, and a link that leads out is not followed.
+The key of an object is its path below the bucket. A bucket exists if its folder does; it is never created implicitly, as on
+S3. A request cannot reach outside the folder: keys with `..` are refused, and links that lead out are not followed.
 """
 
 from __future__ import annotations

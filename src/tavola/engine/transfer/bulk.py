@@ -1,9 +1,8 @@
-"""Bulk: files of a bucket into a table that is there, with a report of what could not be written.
+"""Bulk loads: files of a bucket into an existing table, with a report of failed rows.
 
-Each row is put as PutItem would put it, under its own condition where it carries one: streams, indexes and
-the table's past see it as any other write. The report goes to the bucket that the request names: one file
-for the rows that are no items of the table, one for those whose condition was false, and a manifest at the
-end.
+Each row is written as PutItem would, under its own condition if it has one, so streams, indexes and history treat it like
+any other write. The report goes to the requested bucket: one file for invalid rows, one for those whose condition was
+false, and a manifest at the end.
 """
 
 from __future__ import annotations

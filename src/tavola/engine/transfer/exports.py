@@ -1,9 +1,13 @@
-"""Exports: a table as it was, or what changed in it over a period, written to a bucket slice by slice.
+"""Exports: a table as of a time, or its changes over a period, written to a bucket slice by slice.
 
-A data file grows by one gzip member a slice and is finished when it is large enough. All that a slice has to
-know is kept with it: how far the table is read, how long the growing file is and what its bytes sum to. So a
-slice that was undone is done again over its own traces, and what a crash took from a file is noticed when
-the file is finished, which then is written anew from its first item.
+A data file grows by one gzip member per slice and is finished when it is large enough:
+
+    slice 1          slice 2          slice 3
+    [gzip member]    [gzip member]    [gzip member] ──► checksum, rename, line in the manifest
+
+The state saved with each slice is the position in the table, and the length and checksum of the growing file. A slice
+that was rolled back is therefore written again over its own output. Data lost in a crash is noticed by the checksum when
+the file is finished; the file is then written again from its first item.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Files: written so that whoever finds one finds it whole.
+"""Files that appear only when they are complete.
 
-A file grows under a name of its own, `….part`, and takes its final name when it is complete and on the disk.
-A growing file is written from the place that the job last kept: what a slice wrote that was then undone, or
-cut short by a crash, is written over.
+A file grows as `….part` and is renamed once it is complete and on disk. Writing continues at the position that the job
+saved last, so output of a slice that was rolled back, or cut short by a crash, is overwritten.
 """
 
 from __future__ import annotations

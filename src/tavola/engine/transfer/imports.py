@@ -1,8 +1,7 @@
-"""Imports: files of a bucket into a new table, and the rows that could not be into a log beside.
+"""Imports: files of a bucket into a new table, and failed rows into a log.
 
-The rows are put as they come: one that has a key which was there already takes its place. A row that is no
-item is told in the log and passed over; the import then ends FAILED, with all the others in the table, as
-it does on AWS.
+Rows are written in order; a later row replaces an earlier one with the same key. An invalid row is logged and skipped, and
+the import then ends as FAILED with all other rows in the table, as on AWS.
 """
 
 from __future__ import annotations

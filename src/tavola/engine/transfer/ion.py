@@ -1,9 +1,11 @@
-"""Ion: the part of Ion text that DynamoDB writes and reads, to items and back.
+"""Ion text: the part that DynamoDB writes and reads, to items and back.
 
-A string is a string, a number a decimal, a binary a blob, a map a struct, a list a list; a set is a list
-with an annotation. Read is also what other writers make of the same values: integers, long strings,
-comments, quoted names, typed nulls. What has no place in an item (floats, symbols, timestamps, clobs,
-s-expressions) is refused with its position.
+Strings, maps and lists map to their Ion types, numbers to decimals, binaries to blobs, and sets to annotated lists. The
+reader also accepts what other writers produce for the same values: integers, long strings, comments, quoted names, typed
+nulls. Types that no item can have (floats, symbols, timestamps, clobs, s-expressions) are refused with their position.
+
+Written by hand because imports resume at a position in the text and report errors with one, and exports must write numbers
+as DynamoDB does (`103.`, `6d2`); the amazon.ion library does neither.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Lines: the lines of an export, in DynamoDB JSON and in Ion, and the rows that an import reads from them.
+"""Lines of an export, in DynamoDB JSON and Ion, and the rows that an import reads from them.
 
-A full export has one item a line. An incremental one has one changed item a line: its keys, when it was last
-written, and its image at the end of the period, with the one before it where both are wanted. A row of a
-bulk load may carry a condition beside its item, as a put does.
+A full export has one item per line. An incremental one has one changed item per line: its keys, the time of its last
+write, its image at the end of the period, and the one before if both are requested. A row of a bulk load may have a
+condition beside its item.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Loads: the objects under a prefix, read row by row over many slices, whatever is done with the rows.
+"""Loads: the objects under a prefix, read row by row over many slices.
 
-An import and a bulk load read alike: objects by key, rows in order, a row that is no item told and passed
-over, and an object that cannot be read given up from there on. What differs is where the rows go.
+Imports and bulk loads share the reading: objects by key, rows in order; an invalid row is reported and skipped, and an
+unreadable object is abandoned at that point. They differ in where the rows go.
 """
 
 from __future__ import annotations

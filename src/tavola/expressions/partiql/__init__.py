@@ -1,11 +1,12 @@
-"""PartiQL: statements, complete without a table.
+"""PartiQL: statements, without any table.
 
-Holds the language of ExecuteStatement and its kin: lexed with places, parsed, translated into the trees of
-expressions, checked with parameters, and read for the keys that a clause gives. Knows expressions, keys and
-values; no request and no table. Why no evaluator of its own: a statement must mean what the native request does.
+The language of ExecuteStatement, BatchExecuteStatement and ExecuteTransaction: lexed with positions, parsed,
+translated to the trees of expressions, checked with parameters, and reduced to the keys that a WHERE clause selects.
+The package knows expressions, keys and values; no request and no table. It has no evaluator of its own, so that a
+statement means the same as the native request.
 """
 
-from tavola.expressions.partiql.errors import Place, StatementError
+from tavola.expressions.partiql.errors import StatementError, StatementPosition
 from tavola.expressions.partiql.facts import equalities, is_full_scan, mentioned_attributes
 from tavola.expressions.partiql.lexer import fits_scale
 from tavola.expressions.partiql.nodes import Statement
@@ -21,13 +22,13 @@ from tavola.expressions.partiql.reads import (
 )
 
 __all__ = [
-    "Place",
     "Range",
     "Ranges",
     "SingleKey",
     "Statement",
     "StatementError",
     "StatementPlan",
+    "StatementPosition",
     "branches_of",
     "compile_statement",
     "equalities",

@@ -1,4 +1,4 @@
-"""What a statement is refused with, in DynamoDB's words."""
+"""The errors of statements, in DynamoDB's words."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from tavola.expressions.errors import ExpressionError
 _NOT_WELL_FORMED = "Statement wasn't well formed, can't be processed: "
 
 
-class Place(NamedTuple):
-    """Where in a statement something stands; lines and columns count from 1."""
+class StatementPosition(NamedTuple):
+    """A position in a statement; lines and columns count from 1."""
 
     line: int
     column: int
@@ -21,16 +21,16 @@ class Place(NamedTuple):
 
 
 class StatementError(ExpressionError):
-    """A statement that does not parse or check; `str(error)` is DynamoDB's whole sentence.
+    """A statement does not parse or check; `str(error)` is DynamoDB's whole message.
 
-    `place` is where in the statement it lies, where that is one place.
+    `place` is the location of the error, if it has one.
     """
 
-    def __init__(self, sentence: str, place: Place | None = None, *, told: bool = True) -> None:
+    def __init__(self, sentence: str, place: StatementPosition | None = None, *, told: bool = True) -> None:
         self.place = place
         super().__init__(f"{sentence} at {place}" if place is not None and told else sentence)
 
 
-def malformed(detail: str = "", place: Place | None = None) -> StatementError:
-    """Return the refusal of a text that is no statement; DynamoDB names no place in it."""
+def malformed(detail: str = "", place: StatementPosition | None = None) -> StatementError:
+    """Return the error for a text that is not a statement; DynamoDB gives no location."""
     return StatementError(_NOT_WELL_FORMED + detail, place, told=False)

@@ -1,6 +1,6 @@
-"""What a statement is about, without a table: for whoever decides about it before it is run.
+"""Facts about a statement that need no table, for access decisions before it runs.
 
-A text that parses may still be refused here, with the `StatementError` that running it would meet as well.
+A statement that parses may still raise the `StatementError` here that running it would raise.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from tavola.values import Value, ValueMalformed, ValueRefused, admit_value
 
 
 def equalities(statement: Statement, parameters: Sequence[Value] = ()) -> dict[str, tuple[Value, ...]]:
-    """Return the values that top-level attributes are given by `=`, IN and OR, or by INSERT.
+    """Return the values that top-level attributes must have, from `=`, IN and OR, or from INSERT.
 
-    An attribute is here only if every item that the statement can touch has one of the values. Parameters
-    may be as they came; of too few, those that are missing are passed over with what they stand in.
+    An attribute is included only if every item that the statement can touch has one of its values. Parameters need
+    not be checked yet; missing ones are skipped together with their comparison.
     """
     translation = translate(statement)
     values = dict(translation.literals)
     for position in range(statement.parameters):
         given = deepcopy(parameters[position]) if position < len(parameters) else {}
-        values[parameter_ref(position)] = _admitted(given)
+        values[parameter_ref(position)] = _canonical(given)
     found: dict[str, list[Value]] = {name: [values[ref.name]] for name, ref in translation.item}
     where = translation.where
     if where is not None:
@@ -48,14 +48,14 @@ def mentioned_attributes(statement: Statement) -> frozenset[str]:
 
 
 def is_full_scan(statement: Statement, hash_name: str) -> bool:
-    """Tell whether a SELECT goes over a whole table or index, whose partition key this is."""
+    """Return whether a SELECT scans a whole table or index with this partition key."""
     return statement.kind == "select" and hash_name not in equalities(
         statement, [{"NULL": True}] * statement.parameters
     )
 
 
-def _admitted(value: Value) -> Value:
-    """Return a value in its canonical form; one that will be refused, as it came."""
+def _canonical(value: Value) -> Value:
+    """Return a value in canonical form; an invalid one unchanged."""
     try:
         admit_value(value)
     except (ValueRefused, ValueMalformed):

@@ -1,7 +1,7 @@
-"""Tokens to expressions: operators by their precedence, paths, calls and literals.
+"""Tokens to expressions: operators by precedence, paths, calls and literals.
 
-To PartiQL a statement is an expression, and may stand where one stands; `parser` knows those. An expression
-nests as far as a document could, twice; what goes deeper is refused, so that no text exhausts Python's stack.
+In PartiQL a statement is an expression and may appear inside one; `parser` handles those. Nesting is limited to twice
+the depth of a document, so that no text exhausts Python's stack.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _PRECEDENCE = {
     **dict.fromkeys(("+", "-"), 7),
     **dict.fromkeys(("*", "/", "%"), 8),
 }
-_NOT = 3  # binds its operand looser than a comparison
+_NOT = 3  # binds looser than a comparison
 _OPERATORS = frozenset(_PRECEDENCE) - {"*", "and", "or"} | {"@"}
 _CONSTANTS: dict[str, Literal["BOOL", "NULL", "MISSING"]] = {
     "true": "BOOL",
@@ -58,7 +58,7 @@ T = TypeVar("T")
 
 
 class Grammar:
-    """One pass over the tokens of one text: its expressions, and in `statement` what else may stand there."""
+    """One pass over the tokens of a text: its expressions; `statement` parses nested statements."""
 
     def __init__(self, text: str) -> None:
         self.tokens = lex(text)
@@ -74,7 +74,7 @@ class Grammar:
         return self.tokens[self.index].kind == kind
 
     def word(self) -> str:
-        """Return the keyword that stands here, empty if none does."""
+        """Return the keyword at the current position, empty if there is none."""
         token = self.tokens[self.index]
         return token.text if token.kind == KEYWORD else ""
 
@@ -92,7 +92,7 @@ class Grammar:
         return self.advance()
 
     def several(self, parse: Callable[[], T]) -> tuple[T, ...]:
-        """Parse one or more things with commas between them."""
+        """Parse one or more elements separated by commas."""
         found = [parse()]
         while self.at(","):
             self.advance()
@@ -141,7 +141,7 @@ class Grammar:
         return Infix("<>" if operator == "!=" else operator, (left, right), place)
 
     def at_list(self) -> bool:
-        """Tell whether a list in parentheses follows, and not a read."""
+        """Return whether a parenthesized list follows, rather than a nested SELECT."""
         _, opening, *inside = self.tokens[self.index : self.index + 3]
         reads = bool(inside) and inside[0].kind == KEYWORD and inside[0].text in ("select", "values")
         return opening.kind == "(" and not reads
@@ -162,7 +162,7 @@ class Grammar:
     def unary(self) -> Expression:
         token = self.tokens[self.index]
         if token.kind == STRING and self.tokens[self.index + 1].kind not in (".", "["):
-            self.index += 1  # what most of a long statement is made of
+            self.index += 1  # the most common case in a long statement
             return Scalar("S", token.text, token.place)
         signs: list[Token] = []
         while self.head.kind in ("+", "-"):
@@ -181,7 +181,7 @@ class Grammar:
         return term
 
     def path(self, *, simple: bool = False) -> Expression:
-        """Parse a term and what is looked up in it; a simple path starts with a name."""
+        """Parse a term and the steps into it; a simple path starts with a name."""
         if simple and self.head.kind not in NAMES:
             self.refuse("Expected identifier for simple path")
         root = self.name() if simple else self.term()
@@ -195,7 +195,7 @@ class Grammar:
                 steps.append(None)
             else:
                 step = self.expression()
-                if isinstance(step, Name):  # brackets hold a value, and a bare name is none
+                if isinstance(step, Name):  # brackets contain a value, and a bare name is not one
                     step = Path(step, (), step.place)
                 steps.append(step)
             self.take("]")
@@ -258,7 +258,7 @@ class Grammar:
                 self.refuse("Unexpected keyword")
 
     def statement(self, word: str) -> Expression | None:
-        """Parse the statement that begins with a word; None if none does."""
+        """Parse the statement that begins with a word; None if there is none."""
         return None
 
     def call(self) -> Function:

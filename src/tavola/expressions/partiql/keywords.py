@@ -1,6 +1,6 @@
-"""The words that PartiQL keeps for itself: none of them is a name unless it stands in double quotes.
+"""PartiQL's reserved words: not usable as names unless in double quotes.
 
-They are the reserved words of SQL-92 and PartiQL's own; they differ from the words that expressions reserve.
+They are the reserved words of SQL-92 and PartiQL's own, and differ from those of expressions.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FUNCTIONS = frozenset(
     lower max min nullif octet_length position substring sum translate trim upper
     """.split()
 )
-# The names that may follow IS, each with the types of attribute that it stands for; none: DynamoDB has none.
+# Type names that may follow IS, with the attribute types they match; empty if DynamoDB has none.
 TYPES: dict[str, tuple[str, ...]] = {
     "missing": (),
     "null": ("NULL",),

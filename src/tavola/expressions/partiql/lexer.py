@@ -1,7 +1,7 @@
 """Text to tokens, each with its line and column.
 
-A statement is lexed whole before it is parsed, so a character or number that cannot be read is refused
-first, and without a word of explanation: DynamoDB has none.
+A statement is lexed completely before it is parsed, so an unreadable character or number is refused first, and
+without an explanation, as DynamoDB does.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from tavola.expressions.partiql.errors import Place, malformed
+from tavola.expressions.partiql.errors import StatementPosition, malformed
 from tavola.expressions.partiql.keywords import KEYWORDS
 
 NAME = "name"
@@ -29,7 +29,7 @@ _TOKENS = re.compile(
     re.DOTALL,
 )
 _AFTER_NUMBER = re.compile(r"[A-Za-z0-9_$.]")
-# Two words that are one; a text may have anything that is no token between them.
+# Two words that form one token; anything that is no token may separate them.
 _PAIRS = {
     ("is", "not"): "is not",
     ("not", "in"): "not in",
@@ -43,19 +43,19 @@ _PAIRS = {
 }
 _EXPONENT = re.compile(r"[+-]?[0-9]*\.?([0-9]*)[eE]([+-]?[0-9]+)", re.ASCII)
 _SCALE_DIGITS = 10
-_SCALE_MAX = 2**31 - 1  # a number's exponent, and its digits after the point less that, fit 32 bits
+_SCALE_MAX = 2**31 - 1  # exponent and scale of a number fit 32 bits
 
 
 class Token(NamedTuple):
-    """A piece of a statement; the kind of a sign is the sign itself."""
+    """A token; the kind of a punctuation token is the character itself."""
 
     kind: str
-    text: str  # of a keyword in lower case, of a string or quoted name without its quotes
-    place: Place
+    text: str  # a keyword in lower case, a string or quoted name without its quotes
+    place: StatementPosition
 
 
 def lex(text: str) -> list[Token]:
-    """Return the tokens of a statement, an end token last."""
+    """Return the tokens of a statement, ending with an end token."""
     tokens: list[Token] = []
     at = 0
     line, line_start = 1, 0
@@ -63,12 +63,12 @@ def lex(text: str) -> list[Token]:
     while at < len(text):
         match = _TOKENS.match(text, at)
         if match is None:
-            raise malformed(place=Place(line, at - line_start + 1, 1))
+            raise malformed(place=StatementPosition(line, at - line_start + 1, 1))
         group = match.lastgroup
         assert group is not None
         end = match.end()
         if group != "space":
-            place = Place(line, at - line_start + 1, end - at)
+            place = StatementPosition(line, at - line_start + 1, end - at)
             token = _token(group, match[group], place)
             if group == "number" and _AFTER_NUMBER.match(text, end):
                 raise malformed(place=place)
@@ -80,12 +80,12 @@ def lex(text: str) -> list[Token]:
                 line += breaks
                 line_start = text.rindex("\n", at, end) + 1
         at = end
-    tokens.append(Token(END, "", Place(line, at - line_start + 1, 0)))
+    tokens.append(Token(END, "", StatementPosition(line, at - line_start + 1, 0)))
     return tokens
 
 
 def fits_scale(number: str) -> bool:
-    """Tell whether a number's exponent and scale fit 32 bits, as the type that DynamoDB reads it with needs."""
+    """Return whether a number's exponent and scale fit 32 bits, as DynamoDB's number type requires."""
     found = _EXPONENT.fullmatch(number)
     if found is None:
         return True
@@ -103,7 +103,7 @@ def _pair(tokens: list[Token], token: Token) -> str | None:
     return _PAIRS.get((tokens[-1].text, token.text))
 
 
-def _token(group: str, text: str, place: Place) -> Token:
+def _token(group: str, text: str, place: StatementPosition) -> Token:
     match group:
         case "name":
             word = text.lower()

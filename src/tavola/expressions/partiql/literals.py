@@ -1,7 +1,7 @@
-"""Literals: what a statement writes out, as values.
+"""Literals of a statement as values.
 
-DynamoDB reads a literal by itself, so whatever is wrong in it is told with the way there from its root, as
-`under root.x[1]`. Sets are bags of strings or of numbers; binary comes through parameters alone.
+DynamoDB parses each literal separately and reports an error with its path from the literal's root, as `under
+root.x[1]`. Sets are bags of strings or numbers; binary values are possible only as parameters.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from tavola.expressions.partiql.nodes import (
     Function,
     Infix,
     Name,
+    NestedStatement,
     Parameter,
-    Parsed,
     Path,
     Prefix,
     Scalar,
@@ -29,7 +29,7 @@ _ROOT = "root"
 
 
 def value_of(expression: Expression, path: str = _ROOT, depth: int = 0) -> Value:
-    """Return the value that a literal writes; refuse what no attribute can hold."""
+    """Return the value of a literal; refuse one that no attribute can hold."""
     if depth > NESTING_LEVELS_MAX:
         raise StatementError(f"Nesting Levels have exceeded supported limits under {path}")
     match expression:
@@ -58,7 +58,7 @@ def value_of(expression: Expression, path: str = _ROOT, depth: int = 0) -> Value
 
 
 def members_of(item: Expression) -> list[tuple[str, Expression]]:
-    """Return the attributes of the item that INSERT writes out."""
+    """Return the attributes of the item in an INSERT."""
     if not isinstance(item, Struct):
         raise StatementError(f"Unsupported data type: {_kind(item)} under key {_ROOT}", item.place)
     return _named(item.fields, _ROOT)
@@ -120,5 +120,5 @@ def _kind(expression: Expression) -> str:
             return "IsType"
         case Prefix(operator) | Infix(operator):
             return operator.upper()
-        case Parsed(kind):
+        case NestedStatement(kind):
             return kind.capitalize()

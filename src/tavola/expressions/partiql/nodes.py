@@ -1,7 +1,7 @@
-"""The tree of a statement: frozen nodes with their places, nothing else.
+"""The syntax tree of a statement: frozen nodes with their positions.
 
-`Statement` is what a text asks for; inside it stand expressions as they were written, which the translation
-makes into the nodes that conditions and updates have everywhere. Rows of AND and OR are kept flat.
+A `Statement` holds its expressions as written; `translation` turns them into the nodes of conditions and updates.
+Chains of AND and OR are flat.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from tavola.expressions.partiql.errors import Place
+from tavola.expressions.partiql.errors import StatementPosition
 
 Kind: TypeAlias = Literal["select", "insert", "update", "delete", "exists"]
 
@@ -19,16 +19,16 @@ class Name:
     """The name of an attribute, a table or an index."""
 
     text: str
-    place: Place
+    place: StatementPosition
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A term and what is looked up in it: names after a dot, expressions in brackets, `*` as None."""
+    """A term and the steps into it: names after a dot, expressions in brackets, `*` as None."""
 
     root: Expression
     steps: tuple[Name | Expression | None, ...]
-    place: Place
+    place: StatementPosition
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +37,15 @@ class Scalar:
 
     kind: Literal["S", "N", "BOOL", "NULL", "MISSING"]
     text: str
-    place: Place
+    place: StatementPosition
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A question mark, and how many stood before it."""
+    """A question mark, and the number of those before it."""
 
     position: int
-    place: Place
+    place: StatementPosition
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Sequence:
 
     kind: Literal["list", "bag"]
     items: tuple[Expression, ...]
-    place: Place
+    place: StatementPosition
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Struct:
     """A map `{'k': v}`."""
 
     fields: tuple[tuple[Expression, Expression], ...]
-    place: Place
+    place: StatementPosition
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Function:
 
     name: str
     operands: tuple[Expression, ...]
-    place: Place
+    place: StatementPosition
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,31 +80,31 @@ class Prefix:
 
     operator: str
     operand: Expression
-    place: Place
+    place: StatementPosition
 
 
 @dataclass(frozen=True, slots=True)
 class Infix:
-    """An operator between operands: one of AND and OR has two or more, BETWEEN three, all others two."""
+    """An operator between operands: AND and OR have two or more, BETWEEN three, all others two."""
 
     operator: str
     operands: tuple[Expression, ...]
-    place: Place
+    place: StatementPosition
 
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """IS and the name of a type."""
+    """IS and a type name."""
 
     operand: Expression
     type: str
     negated: bool
-    place: Place
+    place: StatementPosition
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """SET: a path, and what is to stand there."""
+    """SET: a path and its new value."""
 
     path: Expression
     value: Expression
@@ -119,14 +119,14 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One thing that SELECT names."""
+    """One column of a SELECT."""
 
     expression: Expression
 
 
 @dataclass(frozen=True, slots=True)
 class Ordering:
-    """One thing that ORDER BY names."""
+    """One column of an ORDER BY."""
 
     expression: Expression
     descending: bool
@@ -134,7 +134,7 @@ class Ordering:
 
 @dataclass(frozen=True, slots=True)
 class Returning:
-    """Which image an update or delete answers with: ALL or MODIFIED, OLD or NEW."""
+    """The image that a write returns: ALL or MODIFIED, OLD or NEW."""
 
     part: str
     image: str
@@ -147,7 +147,7 @@ class Returning:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What one text asks for; of EXISTS, what the read in it asks for."""
+    """A parsed statement; for EXISTS, the SELECT in it."""
 
     kind: Kind
     table: str  # a name or an ARN
@@ -158,36 +158,36 @@ class Statement:
     changes: tuple[Assignment | Removal, ...] = ()
     item: Expression | None = None
     returning: Returning | None = None
-    parameters: int = 0  # how many question marks it has
-    refused: tuple[str, Place] | None = None  # a clause that DynamoDB's own PartiQL does not have, and where
+    parameters: int = 0  # number of question marks
+    refused: tuple[str, StatementPosition] | None = (
+        None  # a clause that DynamoDB's own PartiQL does not have, and where
+    )
     text: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """What FROM, INTO or UPDATE names, before it is known to be a table."""
+class TableReference:
+    """The operand of FROM, INTO or UPDATE, before it is known to be a table."""
 
     expression: Expression
-    alias: Place | None
+    alias: StatementPosition | None
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
-    """A statement inside an expression: as a whole text it becomes a `Statement`, elsewhere it is refused."""
+class NestedStatement:
+    """A statement inside an expression: valid only as the whole text."""
 
     kind: Kind
-    source: Source
+    source: TableReference
     where: Expression | None
-    place: Place
+    place: StatementPosition
     columns: tuple[Column, ...] | None = None
     aliased: bool = False
     orderings: tuple[Ordering, ...] = ()
     changes: tuple[Assignment | Removal, ...] = ()
     item: Expression | None = None
     returning: Returning | None = None
-    refused: tuple[str, Place] | None = None
+    refused: tuple[str, StatementPosition] | None = None
 
 
-Expression: TypeAlias = (
-    "Name | Path | Scalar | Parameter | Sequence | Struct | Function | Prefix | Infix | Typed | Parsed"
-)
+Expression: TypeAlias = "Name | Path | Scalar | Parameter | Sequence | Struct | Function | Prefix | Infix | Typed | NestedStatement"

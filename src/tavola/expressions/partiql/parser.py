@@ -1,15 +1,15 @@
-"""Tokens to the tree of a statement.
+"""Tokens to the syntax tree of a statement.
 
-To PartiQL a statement is an expression, and may stand where one stands; so `SLECT * FROM t` is a product whose
-second factor begins with FROM, and is refused for that. The order of the refusals follows from it, which is why
-the grammar has the same shape here.
+In PartiQL a statement is an expression and may appear inside one; so `SLECT * FROM t` is a product whose second
+factor begins with FROM, and is refused for that. The order of errors follows from this, which is why the grammar has
+the same shape here.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-from tavola.expressions.partiql.errors import Place, StatementError
+from tavola.expressions.partiql.errors import StatementError, StatementPosition
 from tavola.expressions.partiql.grammar import NAMES, Grammar
 from tavola.expressions.partiql.lexer import END, KEYWORD, NAME
 from tavola.expressions.partiql.nodes import (
@@ -18,22 +18,22 @@ from tavola.expressions.partiql.nodes import (
     Expression,
     Function,
     Name,
+    NestedStatement,
     Ordering,
     Parameter,
-    Parsed,
     Path,
     Removal,
     Returning,
     Scalar,
-    Source,
     Statement,
     Struct,
+    TableReference,
     Typed,
 )
 
-STATEMENTS_MAX = 512  # texts kept parsed
-KEPT_CHARACTERS_MAX = 1024  # of one: a longer text is hardly sent again, and its tree is large
-# What PartiQL calls the node that a text turns out to be, where it is no statement.
+STATEMENTS_MAX = 512  # cached parsed texts
+KEPT_CHARACTERS_MAX = 1024  # longer texts are rarely repeated, and their trees are large
+# PartiQL's names for nodes, used when a text is not a statement.
 _OPERATIONS = {
     Typed: "IsType",
     Name: "Id",
@@ -46,7 +46,7 @@ _OPERATIONS = {
 
 
 def parse_statement(text: str) -> Statement:
-    """Return what a text asks for; refuse a text that is no statement, or names no table."""
+    """Parse a statement; refuse a text that is none, or that names no table."""
     return _parse(text) if len(text) > KEPT_CHARACTERS_MAX else _kept(text)
 
 
@@ -59,10 +59,10 @@ def _parse(text: str) -> Statement:
         parser.refuse("Unexpected token after expression")
     if isinstance(found, Function) and found.name == "exists":
         inner = found.operands[0] if len(found.operands) == 1 else None
-        if not isinstance(inner, Parsed) or inner.kind != "select":
+        if not isinstance(inner, NestedStatement) or inner.kind != "select":
             raise StatementError("EXISTS() must contain a single item read with additional condition")
         return _statement(inner, text, parser.parameters, exists=True)
-    if not isinstance(found, Parsed):
+    if not isinstance(found, NestedStatement):
         operation = _OPERATIONS.get(type(found), getattr(found, "operator", "Sequence"))
         raise StatementError(f"Unsupported operation: {operation}")
     return _statement(found, text, parser.parameters)
@@ -71,7 +71,7 @@ def _parse(text: str) -> Statement:
 _kept = lru_cache(maxsize=STATEMENTS_MAX)(_parse)
 
 
-def _statement(parsed: Parsed, text: str, parameters: int, *, exists: bool = False) -> Statement:
+def _statement(parsed: NestedStatement, text: str, parameters: int, *, exists: bool = False) -> Statement:
     table, index = _named(parsed)
     return Statement(
         kind="exists" if exists else parsed.kind,
@@ -89,8 +89,8 @@ def _statement(parsed: Parsed, text: str, parameters: int, *, exists: bool = Fal
     )
 
 
-def _named(parsed: Parsed) -> tuple[str, str | None]:
-    """Return the table and the index that a statement names."""
+def _named(parsed: NestedStatement) -> tuple[str, str | None]:
+    """Return the table and index that a statement names."""
     source = parsed.source.expression
     names: list[str] = []
     match source:
@@ -116,10 +116,10 @@ def _named(parsed: Parsed) -> tuple[str, str | None]:
 
 
 class _Parser(Grammar):
-    """The statements."""
+    """Parses statements."""
 
     def statement(self, word: str) -> Expression | None:
-        """Parse the statement that begins with a word; None if none does."""
+        """Parse the statement that begins with a word; None if there is none."""
         match word:
             case "select":
                 return self.select()
@@ -134,9 +134,9 @@ class _Parser(Grammar):
             case _:
                 return None
 
-    def select(self) -> Parsed:
+    def select(self) -> NestedStatement:
         place = self.advance().place
-        refused: tuple[str, Place] | None = None
+        refused: tuple[str, StatementPosition] | None = None
         if self.word() == "distinct":
             refused = ("DISTINCT", self.advance().place)
         elif self.word() == "all":
@@ -159,12 +159,12 @@ class _Parser(Grammar):
                 continue
             found = self.several(self.expression)
             refused = refused or (clause.upper(), found[0].place)
-        return Parsed(
+        return NestedStatement(
             "select", source, where, place, columns, aliased=aliased, orderings=orderings, refused=refused
         )
 
     def columns(self) -> tuple[tuple[Column, ...] | None, bool]:
-        """Return what SELECT names, None for everything, and whether any of it is renamed."""
+        """Return the columns of a SELECT (None for all) and whether any is renamed."""
         if self.at("*"):
             self.advance()
             if self.at(","):
@@ -186,11 +186,11 @@ class _Parser(Grammar):
             self.advance()
         return Ordering(expression, descending)
 
-    def source(self, *, simple: bool) -> Source:
+    def source(self, *, simple: bool) -> TableReference:
         expression = self.path(simple=True) if simple else self.expression()
-        return Source(expression, self.alias())
+        return TableReference(expression, self.alias())
 
-    def alias(self) -> Place | None:
+    def alias(self) -> StatementPosition | None:
         if self.word() == "as":
             self.advance()
             if self.head.kind not in NAMES:
@@ -203,10 +203,10 @@ class _Parser(Grammar):
         self.advance()
         return self.expression()
 
-    def insert(self) -> Parsed:
+    def insert(self) -> NestedStatement:
         place = self.advance().place
-        source = Source(self.path(simple=True), None)
-        refused: tuple[str, Place] | None = None
+        source = TableReference(self.path(simple=True), None)
+        refused: tuple[str, StatementPosition] | None = None
         if self.word() == "value":
             self.advance()
             item = self.expression()
@@ -218,31 +218,33 @@ class _Parser(Grammar):
             if self.word() == "values":
                 self.advance()
             item = self.expression()
-        return Parsed("insert", source, None, place, item=item, returning=self.returning(), refused=refused)
+        return NestedStatement(
+            "insert", source, None, place, item=item, returning=self.returning(), refused=refused
+        )
 
-    def update(self) -> Parsed:
+    def update(self) -> NestedStatement:
         place = self.advance().place
         source = self.source(simple=True)
         changes = self.changes()
         where = self.where()
-        return Parsed("update", source, where, place, changes=changes, returning=self.returning())
+        return NestedStatement("update", source, where, place, changes=changes, returning=self.returning())
 
-    def from_first(self) -> Parsed:
+    def from_first(self) -> NestedStatement:
         """Parse the form of UPDATE that begins with FROM."""
         place = self.advance().place
         source = self.source(simple=False)
         where = self.where()
         changes = self.changes()
-        return Parsed("update", source, where, place, changes=changes, returning=self.returning())
+        return NestedStatement("update", source, where, place, changes=changes, returning=self.returning())
 
-    def delete(self) -> Parsed:
+    def delete(self) -> NestedStatement:
         place = self.advance().place
         if self.word() != "from":
             self.refuse("Expected FROM after DELETE")
         self.advance()
         source = self.source(simple=True)
         where = self.where()
-        return Parsed("delete", source, where, place, returning=self.returning())
+        return NestedStatement("delete", source, where, place, returning=self.returning())
 
     def changes(self) -> tuple[Assignment | Removal, ...]:
         found: list[Assignment | Removal] = []

@@ -1,7 +1,7 @@
-"""Statements checked with their parameters and made ready: the same plans that native requests have.
+"""Statements compiled with their parameters to the plans of native requests.
 
-A plan is kept by the statement's text and the types of its parameters, as the plans of expressions are;
-what looks at a value itself is gone through each time.
+A plan is cached by the text and the types of its parameters, like those of expressions; rules about values are
+checked every time.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from tavola.expressions.conditions import Condition
 from tavola.expressions.errors import ExpressionError
 from tavola.expressions.nodes import (
     And,
-    Call,
     ConditionNode,
+    FunctionCall,
     Or,
     Path,
     ProjectionNode,
@@ -30,13 +30,13 @@ from tavola.expressions.partiql.errors import StatementError
 from tavola.expressions.partiql.nodes import Statement
 from tavola.expressions.partiql.parser import KEPT_CHARACTERS_MAX, STATEMENTS_MAX
 from tavola.expressions.partiql.translation import (
-    Selected,
+    SelectedColumn,
     Translation,
     not_a_set,
     parameter_ref,
     translate,
 )
-from tavola.expressions.paths import reader_of
+from tavola.expressions.paths import compile_reader
 from tavola.expressions.plans import condition_of, update_of
 from tavola.expressions.projections import Pick, Projection
 from tavola.expressions.updates import Update
@@ -47,70 +47,70 @@ _CONDITION = "ConditionExpression"
 _UPDATE = "UpdateExpression"
 _SETS = ("SS", "NS", "BS")
 _NONE: frozenset[str] = frozenset()
-# DynamoDB lists the names of the types in another order here than it does for expressions.
+# DynamoDB lists type names in a different order here than for expressions.
 _TYPE_NAMES = ("{S,SS,N,NS,B,BS,BOOL,NULL,L,M}", "{N,BS,L,B,NULL,M,S,SS,NS,BOOL}")
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """A statement's plans, whatever values its parameters have."""
+class PreparedStatement:
+    """The plans of a statement, independent of its parameters' values."""
 
     translation: Translation
     where: Condition | None
     update: Update | None
     projection: Projection | None
     rules: tuple[ValueRule, ...]
-    guards: dict[str, Condition] = field(default_factory=dict)  # made when first asked for, by key attribute
+    guards: dict[str, Condition] = field(default_factory=dict)  # built on demand, by key attribute
 
 
 @dataclass(frozen=True, slots=True)
 class StatementPlan:
-    """A statement ready to meet a table, with the values that go with it."""
+    """A compiled statement with its values."""
 
-    prepared: Prepared
+    prepared: PreparedStatement
     bindings: Bindings
 
     @property
     def statement(self) -> Statement:
-        """Return what the text asks for."""
+        """The parsed statement."""
         return self.prepared.translation.statement
 
     @property
     def where(self) -> Condition | None:
-        """Return the condition of its WHERE clause."""
+        """The condition of its WHERE clause."""
         return self.prepared.where
 
     @property
     def update(self) -> Update | None:
-        """Return what SET and REMOVE change."""
+        """The update of SET and REMOVE."""
         return self.prepared.update
 
     @property
     def projection(self) -> Projection | None:
-        """Return what SELECT names, None for everything."""
+        """The projection of a SELECT, None for all attributes."""
         return self.prepared.projection
 
     @property
     def selected(self) -> tuple[str, ...]:
-        """Return the top-level attributes that SELECT names, in its order."""
+        """The top-level attributes of a SELECT, in order."""
         columns = self.prepared.translation.columns or ()
         return tuple(dict.fromkeys(str(column.steps[0]) for column in columns))
 
     @property
     def orderings(self) -> tuple[tuple[str, bool], ...]:
-        """Return the attributes of ORDER BY, and whether each descends."""
+        """The attributes of ORDER BY, and whether each is descending."""
         return self.prepared.translation.orderings
 
     @property
     def item(self) -> Item:
-        """Return the item that INSERT writes, not yet admitted and the caller's own."""
+        """Return the item of an INSERT, unchecked, as a new object."""
         values = self.bindings.values
         return {name: values[ref.name] for name, ref in self.prepared.translation.item}
 
-    def guard(self, hash_name: str) -> Condition:
-        """Return the condition of a write: its WHERE clause, and whether there must be an item.
+    def write_condition(self, hash_name: str) -> Condition:
+        """Return the condition of a write: its WHERE clause, and whether the item must exist.
 
-        INSERT needs none to be there, UPDATE and EXISTS need one; DELETE is content with none.
+        INSERT requires that it does not exist, UPDATE and EXISTS that it does; DELETE accepts both.
         """
         guards = self.prepared.guards
         if hash_name not in guards:
@@ -118,8 +118,8 @@ class StatementPlan:
         return guards[hash_name]
 
     def _guard(self, hash_name: str) -> Condition:
-        absent = Call("attribute_not_exists", (Path((hash_name,)),))
-        there = Call("attribute_exists", (Path((hash_name,)),))
+        absent = FunctionCall("attribute_not_exists", (Path((hash_name,)),))
+        there = FunctionCall("attribute_exists", (Path((hash_name,)),))
         if self.where is None:
             return condition_of(absent, {}, _NONE)
         tree = self.where.tree
@@ -130,14 +130,14 @@ class StatementPlan:
 
 TreeT = TypeVar("TreeT", ConditionNode, UpdateNode)
 
-_kept: dict[tuple[str, tuple[str, ...]], Prepared] = {}
+_kept: dict[tuple[str, tuple[str, ...]], PreparedStatement] = {}
 _lock = Lock()
 
 
 def compile_statement(statement: Statement, parameters: Sequence[Value]) -> StatementPlan:
-    """Return a statement ready to meet a table; refuse what DynamoDB refuses of it by itself.
+    """Compile a statement, raising DynamoDB's errors that need no table.
 
-    The parameters are admitted already.
+    The parameters are already checked.
     """
     translation = translate(statement)
     if statement.parameters != len(parameters):
@@ -158,11 +158,11 @@ def compile_statement(statement: Statement, parameters: Sequence[Value]) -> Stat
     except StatementError:
         raise
     except ExpressionError as error:
-        raise StatementError(_told(error)) from error
+        raise StatementError(_statement_error(error)) from error
     return StatementPlan(prepared, bindings)
 
 
-def _keep(key: tuple[str, tuple[str, ...]], prepared: Prepared) -> None:
+def _keep(key: tuple[str, tuple[str, ...]], prepared: PreparedStatement) -> None:
     if len(key[0]) > KEPT_CHARACTERS_MAX:
         return
     with _lock:
@@ -171,7 +171,7 @@ def _keep(key: tuple[str, tuple[str, ...]], prepared: Prepared) -> None:
         _kept[key] = prepared
 
 
-def _prepare(translation: Translation, bindings: Bindings) -> Prepared:
+def _prepare(translation: Translation, bindings: Bindings) -> PreparedStatement:
     for ref, function, place in translation.sets:
         if tag_of(bindings.values[ref.name]) not in _SETS:
             raise not_a_set(function, place)
@@ -187,7 +187,7 @@ def _prepare(translation: Translation, bindings: Bindings) -> Prepared:
         where = condition_of(checked.tree, types, _NONE)
         rules = checked.value_rules
     projection = None if translation.columns is None else _projection(translation.columns)
-    return Prepared(translation, where, update, projection, rules)
+    return PreparedStatement(translation, where, update, projection, rules)
 
 
 def _parsed(tree: TreeT) -> Parsed[TreeT]:
@@ -198,25 +198,25 @@ def _refs(tree: ConditionNode) -> set[str]:
     return {term.name for term in terms_of(tree_operands(tree)) if isinstance(term, ValueRef)}
 
 
-def _told(error: ExpressionError) -> str:
-    """Return an expression's refusal as a statement words it: without the name of a parameter it has not."""
+def _statement_error(error: ExpressionError) -> str:
+    """Return an expression error in the words of statements, which have no parameter name."""
     text = str(error)
     for parameter in (_CONDITION, _UPDATE):
         text = text.removeprefix(f"Invalid {parameter}: ")
     return text.replace(*_TYPE_NAMES)
 
 
-def _projection(columns: tuple[Selected, ...]) -> Projection:
+def _projection(columns: tuple[SelectedColumn, ...]) -> Projection:
     tree = ProjectionNode(tuple(Path(column.steps) for column in columns))
     attributes = frozenset(str(column.steps[0]) for column in columns)
     nested = frozenset(str(column.steps[0]) for column in columns if len(column.steps) > 1)
     return Projection(tree, _pick(columns), attributes, nested, _NONE)
 
 
-def _pick(columns: tuple[Selected, ...]) -> Pick:
-    """Return the function that gives an item's columns, each under the name that the answer has for it."""
+def _pick(columns: tuple[SelectedColumn, ...]) -> Pick:
+    """Return the function that selects an item's columns under their result names."""
     readers: tuple[tuple[str, Callable[[Item], Value | None]], ...] = tuple(
-        (column.name, reader_of(column.steps)) for column in columns
+        (column.name, compile_reader(column.steps)) for column in columns
     )
 
     def pick(item: Item) -> Item:

@@ -1,8 +1,8 @@
-"""Reads: the key ranges that a WHERE clause asks for, and the one item that it names.
+"""Reads: the key ranges of a WHERE clause, and the single item it selects.
 
-A SELECT is a query where each way to satisfy its WHERE gives the partition key by `=` or IN; else it is a
-scan. Each such way is a *branch* and reads one range of keys. The clause itself is evaluated as a filter over
-what the branches read, so that they may read too much but never wrongly.
+A SELECT is a query if each way to satisfy its WHERE fixes the partition key with `=` or IN; otherwise it is a scan.
+Each such way is a *branch* and reads one key range. The clause is then evaluated as a filter over the rows read, so a
+branch may read too much but never too little.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from itertools import pairwise
 from tavola.expressions.nodes import (
     And,
     Between,
-    Call,
     Comparison,
     ConditionNode,
-    Member,
+    FunctionCall,
+    InList,
     Not,
     Operand,
     Or,
@@ -41,7 +41,7 @@ _TOO_MANY = "Too many decomposed read operations for a given query."
 
 @dataclass(frozen=True, slots=True)
 class KeyTest:
-    """A condition on one key attribute that a range of keys can stand for."""
+    """A condition on one key attribute that a key range can express."""
 
     name: str
     operator: str
@@ -50,7 +50,7 @@ class KeyTest:
 
 @dataclass(slots=True)
 class Branch:
-    """One way to satisfy a WHERE clause: its tests of the key, and what else it asks."""
+    """One way to satisfy a WHERE clause: its key tests, and its other conditions."""
 
     tests: list[KeyTest] = field(default_factory=list)
     filters: list[ConditionNode] = field(default_factory=list)
@@ -58,31 +58,31 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The keys of one partition that a query goes over."""
+    """The key range of one partition that a query reads."""
 
     partition: Value
     bounds: Bounds
-    at_most_one: bool  # every attribute of the key is given by `=`
+    at_most_one: bool  # every key attribute is fixed by `=`
 
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """What a query goes over, in the order of the keys, and whether its clause says nothing more than that."""
+    """All ranges of a query in key order, and whether they express the whole clause."""
 
     ranges: tuple[Range, ...]
     exact: bool
-    filtered: tuple[tuple[str, ...], ...]  # of each branch, the attributes that it filters by
+    filtered: tuple[tuple[str, ...], ...]  # for each branch, the attributes it filters by
 
     @property
     def partitions(self) -> int:
-        """Return how many partitions it goes over."""
+        """Return the number of partitions."""
         return sum(
             not at or not equal(self.ranges[at - 1].partition, each.partition)
             for at, each in enumerate(self.ranges)
         )
 
     def ordered(self, *, descending: bool, reverse: bool) -> list[Range]:
-        """Return the ranges with partitions in this order, and those of one partition in that."""
+        """Return the ranges with partitions, and ranges within a partition, in the given order."""
         if descending == reverse:
             return list(self.ranges[::-1] if reverse else self.ranges)
         grouped: list[list[Range]] = []
@@ -98,16 +98,16 @@ class Ranges:
 
 @dataclass(frozen=True, slots=True)
 class SingleKey:
-    """The item that a WHERE clause names by equalities on its key."""
+    """The item that a WHERE clause selects by equalities on its key."""
 
     key: dict[str, Value]
-    doubled: str | None  # a key attribute that is to equal two values
-    more: bool  # the clause asks for something else besides
+    repeated: str | None  # a key attribute that is to equal two values
+    has_other_conditions: bool  # the clause has other conditions too
 
 
 def ranges_of(tree: ConditionNode | None, schema: KeySchema, values: Values) -> Ranges | None:
-    """Return what a SELECT queries, in key order; None if it must scan."""
-    if tree is None or not _pins(tree, schema.hash[0].name, values):
+    """Return the ranges that a SELECT queries, in key order; None if it must scan."""
+    if tree is None or not _fixes_attribute(tree, schema.hash[0].name, values):
         return None
     names = frozenset(schema.names)
     branches = _branches(tree, names, values)
@@ -120,18 +120,18 @@ def ranges_of(tree: ConditionNode | None, schema: KeySchema, values: Values) -> 
     _check_disjoint(branches, found, schema)
     ordered = sorted(zip(found, branches, strict=True), key=_by_key)
     filtered = tuple(_filtered(branch) for _, branch in ordered)
-    return Ranges(tuple(_merged([each for each, _ in ordered])), False, filtered)
+    return Ranges(tuple(_merge_ranges([each for each, _ in ordered])), False, filtered)
 
 
 def branches_of(tree: ConditionNode, schema: KeySchema, values: Values) -> list[Branch]:
-    """Return the ways to satisfy a clause that gives the partition key; none if it does not."""
-    if not _pins(tree, schema.hash[0].name, values):
+    """Return the ways to satisfy a clause that fixes the partition key; none if it does not."""
+    if not _fixes_attribute(tree, schema.hash[0].name, values):
         return []
     return _branches(tree, frozenset(schema.names), values)
 
 
 def check_types(branches: list[Branch], schema: KeySchema) -> None:
-    """Refuse a test of a key attribute with a value of another type than the schema has."""
+    """Refuse a test of a key attribute with a value of another type than the schema's."""
     for branch in branches:
         for part in schema.attributes:
             for test in branch.tests:
@@ -144,7 +144,10 @@ def check_types(branches: list[Branch], schema: KeySchema) -> None:
 def single_key(
     tree: ConditionNode | None, schema: KeySchema, values: Values, *, members: bool = False
 ) -> SingleKey | None:
-    """Return the item that a clause names, None if it names none; `members`: IN with one value is `=` too."""
+    """Return the key that a clause selects, None if it does not.
+
+    `members`: IN with one value counts as `=`.
+    """
     key: dict[str, Value] = {}
     doubled: str | None = None
     more = False
@@ -165,7 +168,7 @@ def single_key(
 
 
 def pinned_values(tree: ConditionNode, values: Values) -> dict[str, list[Value]]:
-    """Return the values that attributes must equal one of for a condition to hold, by top-level attribute."""
+    """Return, by top-level attribute, the values of which it must equal one for a condition to hold."""
     match tree:
         case And(parts):
             found: dict[str, list[Value]] = {}
@@ -185,7 +188,7 @@ def pinned_values(tree: ConditionNode, values: Values) -> dict[str, list[Value]]
 
 
 def _test(node: ConditionNode, values: Values) -> KeyTest | None:
-    """Return a leaf as a test of one top-level attribute against values; None for anything else."""
+    """Return a leaf as a test of one top-level attribute; None for anything else."""
     match node:
         case Comparison(operator, Path() as path, ValueRef(ref)) if operator in _MIRRORED:
             return _named(path, operator, (values[ref],))
@@ -193,9 +196,9 @@ def _test(node: ConditionNode, values: Values) -> KeyTest | None:
             return _named(path, _MIRRORED[operator], (values[ref],))
         case Between(Path() as path, ValueRef(lower), ValueRef(upper)):
             return _named(path, "BETWEEN", (values[lower], values[upper]))
-        case Call("begins_with", (Path() as path, ValueRef(ref))):
+        case FunctionCall("begins_with", (Path() as path, ValueRef(ref))):
             return _named(path, "begins_with", (values[ref],))
-        case Member(Path() as path, choices):
+        case InList(Path() as path, choices):
             given = [values[choice.name] for choice in choices if isinstance(choice, ValueRef)]
             return _named(path, "IN", tuple(given)) if len(given) == len(choices) else None
         case _:
@@ -217,20 +220,20 @@ def _conjuncts(tree: ConditionNode | None) -> Iterator[ConditionNode]:
             yield node
 
 
-def _pins(node: ConditionNode, name: str, values: Values) -> bool:
-    """Tell whether every way to satisfy a condition gives an attribute by `=` or IN."""
+def _fixes_attribute(node: ConditionNode, name: str, values: Values) -> bool:
+    """Return whether every way to satisfy a condition fixes an attribute with `=` or IN."""
     match node:
         case And(parts):
-            return any(_pins(part, name, values) for part in parts)
+            return any(_fixes_attribute(part, name, values) for part in parts)
         case Or(parts):
-            return all(_pins(part, name, values) for part in parts)
+            return all(_fixes_attribute(part, name, values) for part in parts)
         case _:
             test = _test(node, values)
             return test is not None and test.name == name and test.operator in ("=", "IN")
 
 
 def _branches(node: ConditionNode, names: frozenset[str], values: Values) -> list[Branch]:
-    """Return the ways to satisfy a condition, told apart only as far as the key goes."""
+    """Return the ways to satisfy a condition, distinguished only by their key tests."""
     match node:
         case And(parts):
             found = [Branch()]
@@ -308,7 +311,7 @@ def _is_empty(bounds: Bounds) -> bool:
 
 
 def _check_disjoint(branches: list[Branch], found: list[Range], schema: KeySchema) -> None:
-    """Refuse two branches that read a key twice; one that tests the sort key in the negative is let pass."""
+    """Refuse two branches that read a key twice; a negated test of the sort key is exempt."""
     sort = schema.range[0].name if schema.range else None
     checked = [
         each
@@ -322,7 +325,7 @@ def _check_disjoint(branches: list[Branch], found: list[Range], schema: KeySchem
 
 
 def _denies(node: ConditionNode, name: str | None) -> bool:
-    """Tell whether a condition is `<>` or NOT, about an attribute."""
+    """Return whether a condition is `<>` or NOT on an attribute."""
     match node:
         case Not(part):
             return any(_mentions(operand, name) for operand in paths_of(part))
@@ -349,8 +352,8 @@ def _order_pairs(one: tuple[Range, Branch], two: tuple[Range, Branch]) -> int:
 _by_key = cmp_to_key(_order_pairs)
 
 
-def _merged(ranges: list[Range]) -> list[Range]:
-    """Return ranges in order without what two of them share, and without empty ones unless all are."""
+def _merge_ranges(ranges: list[Range]) -> list[Range]:
+    """Return ranges in order without overlaps, and without empty ones unless all are."""
     merged: list[Range] = []
     for each in ranges:
         if _is_empty(each.bounds):
@@ -370,7 +373,7 @@ def _ends_before(one: Range, two: Range) -> bool:
 
 
 def _is_exact(branch: Branch) -> bool:
-    """Tell whether the range of a branch is all that it asks for."""
+    """Return whether the range of a branch expresses all its conditions."""
     return len({test.name for test in branch.tests}) == len(branch.tests)
 
 

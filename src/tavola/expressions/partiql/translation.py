@@ -1,8 +1,8 @@
-"""A statement as the trees that conditions, updates and projections have everywhere.
+"""Statements translated to the trees of conditions, updates and projections.
 
-What depends on the text alone is done here, once for a text: names become placeholders, since no word of
-a statement is reserved as words of expressions are, and literals become values beside the parameters. So
-the same checks, the same evaluator and the same plans serve a statement and a native request.
+Everything that depends on the text alone is done here, once per text: names become placeholders, since expressions'
+reserved words do not apply, and literals become values beside the parameters. So statements and native requests share
+checks, evaluation and plans.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from tavola.expressions.nodes import (
     And,
     Arithmetic,
     Between,
-    Call,
     Comparison,
     ConditionNode,
     Delete,
-    Member,
+    FunctionCall,
+    InList,
     NameRef,
     Not,
     Operand,
@@ -33,7 +33,7 @@ from tavola.expressions.nodes import (
     ValueRef,
 )
 from tavola.expressions.nodes import Path as PathNode
-from tavola.expressions.partiql.errors import Place, StatementError
+from tavola.expressions.partiql.errors import StatementError, StatementPosition
 from tavola.expressions.partiql.keywords import TYPES
 from tavola.expressions.partiql.literals import members_of, value_of
 from tavola.expressions.partiql.nodes import (
@@ -42,8 +42,8 @@ from tavola.expressions.partiql.nodes import (
     Function,
     Infix,
     Name,
+    NestedStatement,
     Parameter,
-    Parsed,
     Path,
     Prefix,
     Removal,
@@ -69,8 +69,8 @@ Steps = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Selected:
-    """One column of a SELECT: where it is found, and what it is called in the answer."""
+class SelectedColumn:
+    """One column of a SELECT: its path and its result name."""
 
     steps: Steps
     name: str
@@ -78,7 +78,7 @@ class Selected:
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A statement's trees, with placeholders for names (`#0`), literals (`:0`) and parameters (`?0`)."""
+    """The trees of a statement, with placeholders for names (`#0`), literals (`:0`) and parameters (`?0`)."""
 
     statement: Statement
     names: dict[str, str]
@@ -86,22 +86,22 @@ class Translation:
     where: ConditionNode | None
     update: UpdateNode | None
     item: tuple[tuple[str, ValueRef], ...]
-    columns: tuple[Selected, ...] | None
-    orderings: tuple[tuple[str, bool], ...]  # attribute, and whether it descends
+    columns: tuple[SelectedColumn, ...] | None
+    orderings: tuple[tuple[str, bool], ...]  # attribute, and whether it is descending
     sets: tuple[
-        tuple[ValueRef, str, Place], ...
-    ]  # parameters that must be sets, for which function, and where
+        tuple[ValueRef, str, StatementPosition], ...
+    ]  # parameters that must be sets: function and position
 
 
 def translate(statement: Statement) -> Translation:
-    """Return a statement's trees; refuse what DynamoDB's own PartiQL does not have."""
+    """Return a statement's trees; refuse what DynamoDB's PartiQL does not have."""
     if len(statement.text) > KEPT_CHARACTERS_MAX:
         return _Translator().statement(statement)
-    return _kept(statement.text)
+    return _translate(statement.text)
 
 
 @lru_cache(maxsize=STATEMENTS_MAX)
-def _kept(text: str) -> Translation:
+def _translate(text: str) -> Translation:
     return _Translator().statement(parse_statement(text))
 
 
@@ -115,7 +115,7 @@ class _Translator:
     names: dict[str, str] = field(default_factory=dict)
     literals: dict[str, Value] = field(default_factory=dict)
     refs: dict[str, NameRef] = field(default_factory=dict)
-    sets: list[tuple[ValueRef, str, Place]] = field(default_factory=list)
+    sets: list[tuple[ValueRef, str, StatementPosition]] = field(default_factory=list)
 
     def statement(self, statement: Statement) -> Translation:
         if statement.refused is not None:
@@ -179,17 +179,17 @@ class _Translator:
 
     # SELECT
 
-    def columns(self, statement: Statement) -> tuple[Selected, ...] | None:
+    def columns(self, statement: Statement) -> tuple[SelectedColumn, ...] | None:
         if statement.columns is None:
             return None
-        selected: dict[str, Selected] = {}
+        selected: dict[str, SelectedColumn] = {}
         for column in statement.columns:
             steps = steps_of(column.expression)
             last = max(at for at, step in enumerate(steps) if isinstance(step, str))
             name = str(steps[last]) + "".join(f"[{index}]" for index in steps[last + 1 :])
             if name in selected:
                 raise StatementError(f"Duplicate identifiers in select clause: {name}")
-            selected[name] = Selected(steps, name)
+            selected[name] = SelectedColumn(steps, name)
         return tuple(selected.values())
 
     def ordering(self, expression: Expression) -> str:
@@ -224,14 +224,14 @@ class _Translator:
                     f"Unsupported operator in Condition Expression. Operator: {operator.upper()}",
                     expression.place,
                 )
-            case Parsed():
+            case NestedStatement():
                 raise StatementError(
                     f"Unsupported operation: {expression.kind.capitalize()}", expression.place
                 )
             case _:
                 raise StatementError("A condition must compare or test something", expression.place)
 
-    def member(self, operand: Expression, choices: Expression) -> Member:
+    def member(self, operand: Expression, choices: Expression) -> InList:
         if not isinstance(choices, Sequence):
             raise StatementError("The IN operator requires a list of values", choices.place)
         if len(choices.items) > STATEMENT_IN_VALUES_MAX:
@@ -241,23 +241,25 @@ class _Translator:
             )
         if not choices.items:
             raise StatementError("The IN operator requires a list of values", choices.place)
-        return Member(self.operand(operand), tuple(map(self.operand, choices.items)))
+        return InList(self.operand(operand), tuple(map(self.operand, choices.items)))
 
-    def typed(self, operand: Expression, type_: str, place: Place) -> ConditionNode:
+    def typed(self, operand: Expression, type_: str, place: StatementPosition) -> ConditionNode:
         path = self.operand(operand)
         if type_ == "missing":
-            return Call("attribute_not_exists", (path,))
+            return FunctionCall("attribute_not_exists", (path,))
         tags = TYPES[type_]
         if not tags:
             raise StatementError(f"Unsupported data type for IS operator: {type_.upper()}", place)
-        tests = tuple(Call("attribute_type", (path, self.literal(Scalar("S", tag, place)))) for tag in tags)
+        tests = tuple(
+            FunctionCall("attribute_type", (path, self.literal(Scalar("S", tag, place)))) for tag in tags
+        )
         return tests[0] if len(tests) == 1 else Or(tests)
 
-    def call(self, function: Function) -> Call:
+    def call(self, function: Function) -> FunctionCall:
         name = function.name.lower()
         if name not in _CONDITION_FUNCTIONS:
             raise StatementError(f"Unrecognized function: {function.name}", function.place)
-        return Call(name, tuple(map(self.operand, function.operands)))
+        return FunctionCall(name, tuple(map(self.operand, function.operands)))
 
     def operand(self, expression: Expression) -> Operand:
         match expression:
@@ -313,7 +315,7 @@ class _Translator:
             case Scalar() | Sequence() | Struct():
                 return self.literal(expression)
             case Function(name, operands) if name.lower() in _UPDATE_FUNCTIONS:
-                return Call(name.lower(), tuple(map(self.changed, operands)))
+                return FunctionCall(name.lower(), tuple(map(self.changed, operands)))
             case Function(name):
                 raise StatementError(f"Unrecognized function: {name}", expression.place)
             case Prefix(operator) | Infix(operator):
@@ -325,13 +327,16 @@ class _Translator:
                 raise StatementError("IS operator is not supported in update expressions", expression.place)
 
 
-def not_a_set(function: str, place: Place) -> StatementError:
-    """Return the refusal of what should be a set; DynamoDB points at the argument before it."""
+def not_a_set(function: str, place: StatementPosition) -> StatementError:
+    """Return the error for an operand that must be a set.
+
+    DynamoDB gives the position of the previous argument.
+    """
     return StatementError(f"The second argument to {function} must be a value with type SET", place)
 
 
 def steps_of(expression: Expression) -> Steps:
-    """Return the steps of a document path; refuse whatever else stands in its place."""
+    """Return the steps of a document path; refuse any other expression."""
     match expression:
         case Name(text):
             return (text,)
@@ -341,7 +346,7 @@ def steps_of(expression: Expression) -> Steps:
             raise StatementError("Unexpected path component", expression.place)
 
 
-def _step(step: Name | Expression | None, place: Place) -> str | int:
+def _step(step: Name | Expression | None, place: StatementPosition) -> str | int:
     match step:
         case Name(text):
             return text

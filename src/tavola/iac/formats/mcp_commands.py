@@ -9,7 +9,16 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from tavola.expressions.errors import ExpressionError
-from tavola.expressions.nodes import And, Between, Call, Comparison, ConditionNode, Member, Path, ValueRef
+from tavola.expressions.nodes import (
+    And,
+    Between,
+    Comparison,
+    ConditionNode,
+    FunctionCall,
+    InList,
+    Path,
+    ValueRef,
+)
 from tavola.expressions.parser import parse_condition
 from tavola.iac.formats.import_result import ImportReport
 from tavola.iac.formats.sample_items import key_text
@@ -85,9 +94,9 @@ class CliCommand:
                 return self._made(path, operator, right)
             case Between(Path() as path, _, _):
                 return self._made(path, "between", None)
-            case Member(Path() as path, _):
+            case InList(Path() as path, _):
                 return self._made(path, "in", None)
-            case Call(name, (Path() as path, *rest)) if name in _CALLS:
+            case FunctionCall(name, (Path() as path, *rest)) if name in _CALLS:
                 return self._made(path, _CALLS[name], rest[0] if rest else None)
             case _:
                 return None

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tavola.expressions.conditions import decider_of
+from tavola.expressions.conditions import compile_decider
 from tavola.expressions.nodes import ConditionNode
 from tavola.handles import AsyncConnection
 from tavola.limits import BATCH_GET_KEYS_MAX
@@ -106,7 +106,7 @@ def _that(node: ConditionNode | None, items: list[Item]) -> list[Item]:
     """Return the items of which a condition holds."""
     if node is None:
         return items
-    test = decider_of(node)
+    test = compile_decider(node)
     return [item for item in items if test(item, {})]
 
 

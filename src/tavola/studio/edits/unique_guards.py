@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tavola.expressions.nodes import And, Call, Comparison, ConditionNode, Literal, Or, Path
+from tavola.expressions.nodes import And, Comparison, ConditionNode, FunctionCall, Literal, Or, Path
 from tavola.expressions.renderer import Renderer
 from tavola.limits import TTL_PAST_S_MAX
 from tavola.model import OWNER_ATTRIBUTE, UNIQUE, UNIQUE_ATTRIBUTE, Unique, unique_of
@@ -88,7 +88,7 @@ def _free(
     request: dict[str, Any], table: TableDesign, owners: tuple[Item, ...], now_s: float
 ) -> dict[str, Any]:
     settings = table.settings
-    parts: list[ConditionNode] = [Call("attribute_not_exists", (Path((settings.hash,)),))]
+    parts: list[ConditionNode] = [FunctionCall("attribute_not_exists", (Path((settings.hash,)),))]
     parts += [Comparison("=", Path((OWNER_ATTRIBUTE,)), Literal({"M": owner})) for owner in owners]
     if settings.ttl is not None:
         now, ttl = int(now_s), Path((settings.ttl,))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tavola.errors import TavolaError
-from tavola.expressions.nodes import And, Between, Call, Comparison, ConditionNode, Member, Not, Path
+from tavola.expressions.nodes import And, Between, Comparison, ConditionNode, FunctionCall, InList, Not, Path
 from tavola.expressions.nodes import Literal as Constant
 from tavola.studio.problems import Refused
 from tavola.studio.types import AttributeValue
@@ -146,19 +146,19 @@ def node_of(condition: BrowseCondition) -> ConditionNode:
         case "between":
             return Between(path, values[0], values[1])
         case "in":
-            return Member(path, tuple(values))
+            return InList(path, tuple(values))
         case "exists" | "not_exists":
-            return Call(f"attribute_{condition.operator}", (path,))
+            return FunctionCall(f"attribute_{condition.operator}", (path,))
         case "type":
-            return Call("attribute_type", (path, values[0]))
+            return FunctionCall("attribute_type", (path, values[0]))
         case "begins_with" | "contains":
-            return Call(condition.operator, (path, values[0]))
+            return FunctionCall(condition.operator, (path, values[0]))
         case "not_contains":
-            return Not(Call("contains", (path, values[0])))
+            return Not(FunctionCall("contains", (path, values[0])))
         case operator if operator in _COMPARISONS:
             return Comparison(operator, path, values[0])
         case operator:
-            return Comparison(operator.removeprefix("size "), Call("size", (path,)), values[0])
+            return Comparison(operator.removeprefix("size "), FunctionCall("size", (path,)), values[0])
 
 
 def joined(conditions: Sequence[BrowseCondition]) -> ConditionNode | None:

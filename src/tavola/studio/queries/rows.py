@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from tavola.expressions.conditions import decider_of
+from tavola.expressions.conditions import compile_decider
 from tavola.expressions.nodes import And, Comparison, Literal, Path
 from tavola.expressions.renderer import Renderer
 from tavola.studio.problems import Refused
@@ -127,7 +127,7 @@ def _left(planned: Planned, found: list[Item]) -> list[Item]:
     """Return the items that the conditions hold of which DynamoDB could not be asked."""
     if planned.tested is None:
         return found
-    test = decider_of(planned.tested)
+    test = compile_decider(planned.tested)
     return [item for item in found if test(dict(item), {})]  # type: ignore[arg-type]  # what came is an item
 
 
