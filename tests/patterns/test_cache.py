@@ -139,7 +139,7 @@ def test_who_waits_reads_and_writes_nothing(age_s: float, clock: ManualClock) ->
         cache = Cache(db, Answers, Profile, life=timedelta(minutes=5), stale=timedelta(minutes=1))
         cache.store("ada", Profile(name="x" * 300_000, level=1))
         clock.advance(age_s)
-        obtained: Any = Cache._obtained
+        obtained: Any = Cache._get_or_compute
         first = Running(obtained(cache, "ada", Source(), timedelta(minutes=5)))
         first.step(db)
         first.step(db)  # it has the lease
@@ -261,14 +261,14 @@ def test_a_stampede_works_once(served: str) -> None:
 class Unprotected(Cache[Db, Profile]):
     """The fault that the tests must see: look, work it out, keep it."""
 
-    def _obtained(
+    def _get_or_compute(
         self, cache_key: str, compute: Callable[[], Any], life: timedelta
     ) -> PatternProgram[Profile | None]:
         entry = yield from self._entry(cache_key)
         if self._fresh(entry):
             return self._load(entry)
         value = yield from call_client(lambda db: compute())
-        yield from call_client(lambda db: db.put(self._made(cache_key, value, life)))
+        yield from call_client(lambda db: db.put(self._new_entry(cache_key, value, life)))
         return value  # type: ignore[no-any-return]
 
 
@@ -281,7 +281,7 @@ def _asked(kind: type[Cache[Any, Profile]]) -> set[int]:
         db.create_tables(Desk)
         cache = kind(db, Answers, Profile)
         made.append((db, Source()))
-        return db, [cache._obtained("ada", made[-1][1], cache.life) for _ in range(2)]
+        return db, [cache._get_or_compute("ada", made[-1][1], cache.life) for _ in range(2)]
 
     found = set()
     for outcomes in interleavings(make, most=60):

@@ -336,7 +336,7 @@ def test_an_error_of_the_overtaken_is_its_own(clock: ManualClock) -> None:
     with connect("memory:", clock=clock) as db:
         db.create_tables(Desk)
         requests = Idempotency(db, Requests, Receipt)
-        slow = Running(requests._once(None, "k1", BODY, failing, timedelta(0)))
+        slow = Running(requests._run_once(None, "k1", BODY, failing, timedelta(0)))
         slow.step(db)  # it has its lease
         clock.advance(61)
         requests.once("k1", BODY, lambda lease: Receipt(ticket_id="other"))
@@ -696,7 +696,7 @@ def test_in_every_order_the_work_is_done_once() -> None:
     """Whatever the order of their calls, of two with one key one does the work; the other is told or given the answer."""
     ours = _effects(
         lambda db: Idempotency(db, Requests, Receipt),
-        lambda recipe, db: recipe._once(None, "k1", BODY, _working(db), timedelta(0)),
+        lambda recipe, db: recipe._run_once(None, "k1", BODY, _working(db), timedelta(0)),
     )
     naive = _effects(Naive, lambda recipe, db: Naive.once.steps(recipe, "k1", _working(db)))
 
@@ -718,7 +718,7 @@ def test_in_every_order_the_write_is_done_once() -> None:
 
     found = _effects(
         lambda db: Idempotency(db, Requests, Receipt, failures=(NotEnough,)),
-        lambda recipe, db: recipe._together(None, "k1", BODY, fill_of(db), timedelta(0)),
+        lambda recipe, db: recipe._run_together(None, "k1", BODY, fill_of(db), timedelta(0)),
     )
     assert found == {("done", "replayed", 1)}
 
@@ -757,7 +757,7 @@ def test_a_lost_answer_of_the_lease_is_no_second_work(lost: int) -> None:
     with connect("memory:", retry_policy=RetryPolicy(base_s=0)) as db:
         db.create_tables(Desk)
         requests = Idempotency(db, Requests, Receipt)
-        steps = requests._once(None, "k1", BODY, _working(db), timedelta(0))
+        steps = requests._run_once(None, "k1", BODY, _working(db), timedelta(0))
 
         answer = Losing(lost).run(db, steps)
         assert answer == Answer(Receipt(ticket_id="t1"), replayed=False)
@@ -821,7 +821,7 @@ def test_a_lost_answer_of_the_commit_is_given_later() -> None:
     with connect("memory:") as db:
         db.create_tables(Desk)
         requests = Idempotency(db, Requests, Receipt)
-        steps = requests._together(None, "k1", BODY, opening(), timedelta(0))
+        steps = requests._run_together(None, "k1", BODY, opening(), timedelta(0))
 
         answer = Losing(3).run(db, steps)
         assert answer == Answer(Receipt(ticket_id="t1", price=Decimal("1.10")), replayed=False)

@@ -166,7 +166,7 @@ def test_two_numbered_items_in_every_order() -> None:
         made.append(connect("memory:", retry_policy=RetryPolicy(base_s=0)))
         made[-1].create_tables(Desk)
         numbers = Sequences(made[-1], Numbers)
-        return made[-1], [numbers._numbered("t1", _event(kind), None) for kind in ("a", "b")]
+        return made[-1], [numbers._create_numbered("t1", _event(kind), None) for kind in ("a", "b")]
 
     for outcomes in interleavings(make):
         assert sorted(event.number for event in outcomes) == [1, 2]

@@ -52,7 +52,7 @@ from tavola.patterns import (
     recipe_method,
     write_together,
 )
-from tavola.patterns.audit import ROW_BYTES_MAX, differences, shortened
+from tavola.patterns.audit import ROW_BYTES_MAX, differences, shorten_differences
 from tavola.protocol.faults import AccessDeniedFault
 from tests.iam.tables import SCOPE, guard
 from tests.patterns.interleaving import interleavings
@@ -545,10 +545,10 @@ def test_many_differences_fit_into_a_row() -> None:
     values = differences({"rows": ["a" * 900] * 200}, {"rows": ["b" * 900] * 200})
     places = differences({"rows": list(range(5000)), "x": 1}, {"rows": list(range(1, 5001)), "x": 2})
 
-    assert shortened(many) == list(many)
-    assert {each.omitted for each in shortened(values)} == {True}
-    assert [each.path for each in shortened(places)] == ["rows", "x"]
-    assert sum(len(each.path) + 64 for each in shortened(values)) < ROW_BYTES_MAX
+    assert shorten_differences(many) == list(many)
+    assert {each.omitted for each in shorten_differences(values)} == {True}
+    assert [each.path for each in shorten_differences(places)] == ["rows", "x"]
+    assert sum(len(each.path) + 64 for each in shorten_differences(values)) < ROW_BYTES_MAX
 
 
 # Keeping.

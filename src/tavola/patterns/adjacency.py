@@ -253,7 +253,7 @@ class Bonds(Recipe[D_co], Generic[D_co, E]):
     @recipe_method
     def bind(self, bond: E) -> PatternProgram[bool]:
         """Link two nodes, both ways or not at all; return False if they are linked."""
-        mirrored = self._mirrored(bond)
+        mirrored = self._mirror(bond)
         try:
             yield from write_together(lambda writes: (writes.create(bond), writes.create(mirrored)))
         except TransactionCancelled as cancelled:
@@ -265,7 +265,7 @@ class Bonds(Recipe[D_co], Generic[D_co, E]):
     @recipe_method
     def change(self, bond: E) -> PatternProgram[None]:
         """Store a link over what is there, on both sides."""
-        mirrored = self._mirrored(bond)
+        mirrored = self._mirror(bond)
         yield from write_together(lambda writes: (writes.put(bond), writes.put(mirrored)))
 
     @recipe_method
@@ -286,7 +286,7 @@ class Bonds(Recipe[D_co], Generic[D_co, E]):
     @recipe_method
     def find(self, one: str, other: str) -> PatternProgram[E | None]:
         """Return the link of two nodes as the first sees it, None if there is none."""
-        return (yield from self._found(one, other))
+        return (yield from self._get_bond(one, other))
 
     @recipe_method
     def of(
@@ -303,11 +303,11 @@ class Bonds(Recipe[D_co], Generic[D_co, E]):
         names = {getattr(bond, self.other) for bond in second}
         return [name for bond in first if (name := getattr(bond, self.other)) in names]
 
-    def _found(self, one: str, other: str) -> PatternProgram[E | None]:
+    def _get_bond(self, one: str, other: str) -> PatternProgram[E | None]:
         key = self._key(one, other)
         return (yield from call_client(lambda db: db.get(key, consistent=True)))
 
-    def _mirrored(self, bond: E) -> E:
+    def _mirror(self, bond: E) -> E:
         one, other = getattr(bond, self.one), getattr(bond, self.other)
         if one == other:
             raise RecipeRefused(

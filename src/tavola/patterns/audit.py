@@ -113,10 +113,10 @@ def stored_digest(entity: Entity) -> str:
     A field that the entity gets later, and that old items do not have, changes nothing.
     """
     shape = shape_of(type(entity))
-    return sealed(shape, told_of(shape, entity, frozenset()), None)
+    return seal_of(shape, stored_values(shape, entity, frozenset()), None)
 
 
-def told_of(shape: Shape, entity: Entity, without: frozenset[str]) -> dict[str, Any]:
+def stored_values(shape: Shape, entity: Entity, without: frozenset[str]) -> dict[str, Any]:
     """Return an entity's fields as they are stored, decoded to plain values; what is absent is left out."""
     values: dict[str, Any] = {}
     for name, field in shape.fields.items():
@@ -128,8 +128,8 @@ def told_of(shape: Shape, entity: Entity, without: frozenset[str]) -> dict[str, 
     return values
 
 
-def sealed(shape: Shape, told: Mapping[str, Any], secret: bytes | None) -> str:
-    """Return the digest of what will be stored of an entity, given what `told_of` tells of it."""
+def seal_of(shape: Shape, told: Mapping[str, Any], secret: bytes | None) -> str:
+    """Return the digest of what will be stored of an entity, given what `stored_values` tells of it."""
     return digest_of({shape.fields[name].attribute: value for name, value in told.items()}, secret)
 
 
@@ -184,7 +184,7 @@ def _inside(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def shortened(told: Sequence[Difference]) -> list[Difference]:
+def shorten_differences(told: Sequence[Difference]) -> list[Difference]:
     """Return differences that fit into a row: without long values, then without values, then by field alone."""
     short = [_without_values(each) if _long(each) else each for each in told]
     if sum(map(_bytes, short)) > ROW_BYTES_MAX:
@@ -251,18 +251,20 @@ class Walk:
         if by is not None and by != secret_name(self._secret):
             self._wrong(number, "its audit row was sealed with another secret than the one given here")
         else:
-            self._sealed(number, entry, seal, content)
+            self._check_seals(number, entry, seal, content)
         if previous != self._seal:
             self._wrong(number, "its audit row does not follow the one before")
         self._seal = seal
 
-    def _sealed(self, number: int, entry: Mapping[str, Any], seal: str | None, content: str | None) -> None:
+    def _check_seals(
+        self, number: int, entry: Mapping[str, Any], seal: str | None, content: str | None
+    ) -> None:
         shape = self._shapes[2]
         if seal is None:
             self._wrong(number, "its audit row has no seal")
         elif seal_in(shape, entry, SEAL, self._secret) != seal:
             self._wrong(number, "its audit row was altered")
-        elif set(elsewhere(shape, entry)) & set(
+        elif set(misplaced_index_keys(shape, entry)) & set(
             entry.get(shape.fields["unsealed"].attribute, {}).get("SS", ())
         ):
             self._wrong(number, "its audit row has another place in an index than its fields say")
@@ -286,7 +288,7 @@ class Walk:
             fields = shape.by_attribute.keys() | (self._version.keys() - _places(shape, self._shapes[1]))
             if differences(_plain(self._version, fields), _plain(item, fields)):
                 self._wrong(self._last, "the current record is not its last version")
-            elif elsewhere(shape, item):
+            elif misplaced_index_keys(shape, item):
                 self._wrong(
                     self._last, "the current record has another place in an index than its fields say"
                 )
@@ -301,7 +303,7 @@ class Walk:
         self._problems.append(Problem(number, what))
 
 
-def elsewhere(shape: Shape, item: Mapping[str, Any]) -> list[str]:
+def misplaced_index_keys(shape: Shape, item: Mapping[str, Any]) -> list[str]:
     """Return the attributes of index keys that are not what an item's fields say; none where it cannot be read."""
     try:
         return misplaced(shape.entity, dict(item))
@@ -339,11 +341,11 @@ class Seals(Recipe[D_co], Generic[D_co]):
     def look(self, keys: Sequence[PrimaryKey[Any]]) -> PatternProgram[list[Seen | None]]:
         """Return the stored items with these keys, in order; None where there is none."""
         items = yield from call_client(lambda db: db.run(get_stored(db.context, keys)))
-        return [_seen(key, item) for key, item in zip(keys, items, strict=True)]
+        return [_describe_stored(key, item) for key, item in zip(keys, items, strict=True)]
 
 
-def _seen(key: PrimaryKey[Any], item: dict[str, Any] | None) -> Seen | None:
+def _describe_stored(key: PrimaryKey[Any], item: dict[str, Any] | None) -> Seen | None:
     if item is None:
         return None
     shape = shape_of(type(key).__compiled__().owner)
-    return Seen(seal_in(shape, item, frozenset(), None), tuple(elsewhere(shape, item)))
+    return Seen(seal_in(shape, item, frozenset(), None), tuple(misplaced_index_keys(shape, item)))

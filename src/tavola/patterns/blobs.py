@@ -153,7 +153,7 @@ class Blobs(Recipe[D_co]):
 
         Put the entity then. If that fails, the blob stays behind until it is swept.
         """
-        told, packed, encoding = yield from run_blocking(lambda: _packed(data))
+        told, packed, encoding = yield from run_blocking(lambda: _compress(data))
         if len(packed) <= self.inline:
             return Blob(sha256=told, size=len(data), encoding=encoding, data=packed)
         # Equal values are blobs of their own: one that is being deleted is never the one that is kept.
@@ -256,11 +256,11 @@ class Blobs(Recipe[D_co]):
 
 def inline_blob(data: bytes) -> Blob:
     """Return a value that is known to be small as what an entity's field holds: it stays in the item, whatever it takes there."""
-    told, packed, encoding = _packed(data)
+    told, packed, encoding = _compress(data)
     return Blob(sha256=told, size=len(data), encoding=encoding, data=packed)
 
 
-def _packed(data: bytes) -> tuple[str, bytes, Literal["plain", "zlib"]]:
+def _compress(data: bytes) -> tuple[str, bytes, Literal["plain", "zlib"]]:
     """Return the checksum of a value, and its bytes as they are kept, compressed where that helps."""
     told, packed = sha256(data).hexdigest(), zlib.compress(data, 6)
     if len(packed) >= len(data) * _HELPS:

@@ -129,7 +129,7 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
 
         An error of `compute` is the caller's, and nothing is kept. With an asynchronous client, `compute` is awaited.
         """
-        return self.run_program(self._obtained(cache_key, compute, self.life if life is None else life))
+        return self.run_program(self._get_or_compute(cache_key, compute, self.life if life is None else life))
 
     @recipe_method
     def peek(self, cache_key: str) -> PatternProgram[T | None]:
@@ -142,7 +142,7 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
         self, cache_key: str, value: T | None, *, life: timedelta | None = None
     ) -> PatternProgram[None]:
         """Keep an answer that is known already, over whatever is there."""
-        entry = self._made(cache_key, value, self.life if life is None else life)
+        entry = self._new_entry(cache_key, value, self.life if life is None else life)
         yield from call_client(lambda db: db.put(entry))
 
     @recipe_method
@@ -150,7 +150,7 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
         """Drop the answer for a key; who is working it out now will not keep it."""
         yield from call_client(lambda db: db.delete(self.key(cache_key=cache_key)))
 
-    def _obtained(
+    def _get_or_compute(
         self, cache_key: str, compute: Callable[[], Any], life: timedelta
     ) -> PatternProgram[T | None]:
         entry = yield from self._entry(cache_key)
@@ -159,9 +159,9 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
             if self._fresh(entry):
                 return self._load(entry)
             if not self._at_work(entry):
-                entry = yield from self._leased(cache_key, holder, entry)
+                entry = yield from self._acquire_lease(cache_key, holder, entry)
                 if entry is None:
-                    return (yield from self._computed(cache_key, compute, life, holder))
+                    return (yield from self._compute_and_store(cache_key, compute, life, holder))
             if self._usable(entry):
                 return self._load(entry)
             # A lease that another holds is waited for by reading: a write that is refused is paid by the size of the entry.
@@ -169,7 +169,7 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
             entry = yield from self._entry(cache_key)
         return (yield from call_client(lambda db: compute()))  # type: ignore[no-any-return]  # nobody else gets it done
 
-    def _leased(
+    def _acquire_lease(
         self, cache_key: str, holder: str, entry: CacheEntry | None
     ) -> PatternProgram[CacheEntry | None]:
         """Take the lease of an entry; return None if it was got, else the entry as it stands."""
@@ -195,19 +195,19 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
             return CacheEntry(cache_key=cache_key, expires_at=now)  # it is gone meanwhile: look again
         return None
 
-    def _computed(
+    def _compute_and_store(
         self, cache_key: str, compute: Callable[[], Any], life: timedelta, holder: str
     ) -> PatternProgram[T | None]:
         key, mine = self.key(cache_key=cache_key), self.entity.holder == holder
         try:
             value = yield from call_client(lambda db: compute())
-            entry = self._made(cache_key, value, life)
+            entry = self._new_entry(cache_key, value, life)
         except CacheValueTooLarge as large:
             _log.warning("%s", large)
-            yield from self._released(key, mine)
+            yield from self._release_lease(key, mine)
             return value  # type: ignore[no-any-return]  # it was worked out, and is the caller's
         except (Exception, CancelledError):
-            yield from self._released(key, mine)
+            yield from self._release_lease(key, mine)
             raise
         try:
             yield from call_client(lambda db: db.put(entry, when=mine))
@@ -215,7 +215,7 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
             pass  # it took longer than the lease, or was forgotten meanwhile: the answer holds for this caller
         return value  # type: ignore[no-any-return]  # as compute gives it
 
-    def _released(self, key: Any, mine: Any) -> PatternProgram[None]:
+    def _release_lease(self, key: Any, mine: Any) -> PatternProgram[None]:
         try:
             yield from call_client(
                 lambda db: db.update(
@@ -225,7 +225,7 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
         except ConditionFailed:
             pass
 
-    def _made(self, cache_key: str, value: T | None, life: timedelta) -> CacheEntry:
+    def _new_entry(self, cache_key: str, value: T | None, life: timedelta) -> CacheEntry:
         body = self._adapter.dump_json(value)
         if len(body) > BODY_BYTES_MAX:
             raise CacheValueTooLarge(cache_key, len(body), value)

@@ -141,12 +141,12 @@ class Counters(Recipe[D_co], Generic[D_co, C]):
         A program that still adds to these shards is not heard by those that no longer read them; fold again then.
         """
         for shard in range(self.shards, self.reading):
-            yield from self._folded(name, shard)
+            yield from self._fold_shard(name, shard)
 
-    def _folded(self, name: str, shard: int) -> PatternProgram[None]:
+    def _fold_shard(self, name: str, shard: int) -> PatternProgram[None]:
         for attempt in range(1, ATTEMPTS_MAX + 1):
             part = yield from self._part(name, shard)
-            if part is None or (yield from self._moved(part, shard % self.shards)):
+            if part is None or (yield from self._move_count(part, shard % self.shards)):
                 return
             yield from sleep(self.retry_policy.pause_s(min(attempt, 6)))  # somebody added to it meanwhile
         raise UpdateContended(f"the counter {name!r}", ATTEMPTS_MAX)
@@ -169,9 +169,9 @@ class Counters(Recipe[D_co], Generic[D_co, C]):
                 elif value:
                     writes.update(self.key(name=name, part=shard), *changes, create=True)
 
-        return (yield from _unless_overtaken(fill))
+        return (yield from _commit_if_unchanged(fill))
 
-    def _moved(self, part: C, shard: int) -> PatternProgram[bool]:
+    def _move_count(self, part: C, shard: int) -> PatternProgram[bool]:
         """Move what a shard holds to another; return False if it holds something else by now."""
         kind, name = self.entity, part.name
 
@@ -184,7 +184,7 @@ class Counters(Recipe[D_co], Generic[D_co, C]):
                 writes.update(self.key(name=name, part=shard), kind.value.add(part.value), create=True)
             writes.update(self.key(name=name, part=0), *first, create=True)
 
-        return (yield from _unless_overtaken(fill))
+        return (yield from _commit_if_unchanged(fill))
 
     def _parts(self, name: str) -> PatternProgram[dict[int, int]]:
         keys = [self.key(name=name, part=shard) for shard in range(self.reading)]
@@ -281,7 +281,7 @@ def _is(field: Operand[C, int], value: int) -> Condition[C]:
     return field == value if value else (field == 0) | field.not_exists()
 
 
-def _unless_overtaken(fill: Callable[[Transaction], object]) -> PatternProgram[bool]:
+def _commit_if_unchanged(fill: Callable[[Transaction], object]) -> PatternProgram[bool]:
     """Do a transaction; return False where one of its conditions no longer held."""
     try:
         yield from write_together(fill)

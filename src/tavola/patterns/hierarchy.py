@@ -86,7 +86,7 @@ class TreeWork(Entity):
     fence: Attr[str]  # distinguishes one operation from the next
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """The operation in words."""
         return (
             f"{self.path!r} is being removed"
@@ -147,7 +147,7 @@ class TreeBusy(PatternError):
         self.tree = tree
         self.work = work
         super().__init__(
-            f"{what} must wait: in the tree {tree!r}, {work.told}. If nobody is at it any more, finish({tree!r}) ends it"
+            f"{what} must wait: in the tree {tree!r}, {work.description}. If nobody is at it any more, finish({tree!r}) ends it"
         )
 
 
@@ -174,7 +174,7 @@ def within(path: str, place: str) -> bool:
     return place in (TOP, path) or path.startswith(place + SEPARATOR)
 
 
-def checked(path: str) -> str:
+def check_path(path: str) -> str:
     """Return a path; refuse one that is malformed."""
     if not path or any(not name for name in path.split(SEPARATOR)):
         raise RecipeRefused(
@@ -194,7 +194,7 @@ Outcome: TypeAlias = Literal["done", "overtaken", "too many", "over"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Carried(Generic[N]):
+class _ReadNode(Generic[N]):
     """A node as it was read, and the condition that it still is so."""
 
     node: N
@@ -230,7 +230,7 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
     def node(self, tree: str, path: str, **more: Any) -> N:
         """Return a new node for a path, with your own fields; it is not stored yet."""
         return self.entity(
-            tree=tree, path=checked(path), parent=parent_of(path), depth=depth_of(path), **more
+            tree=tree, path=check_path(path), parent=parent_of(path), depth=depth_of(path), **more
         )
 
     @recipe_method
@@ -239,7 +239,7 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
 
         While a subtree is moved or removed, nothing is added at the places that this concerns: `TreeBusy`.
         """
-        placed = self._at(node, checked(node.path))
+        placed = self._at(node, check_path(node.path))
         above = None if placed.parent == TOP else self.key(tree=node.tree, path=placed.parent)
         work_key = self.work_key(tree=node.tree)
         current: W | None = None
@@ -314,7 +314,7 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
     @recipe_method
     def ancestors(self, tree: str, path: str) -> PatternProgram[list[N]]:
         """Return the nodes above a path, from the top down: one batch read, however deep."""
-        names = checked(path).split(SEPARATOR)
+        names = check_path(path).split(SEPARATOR)
         keys = [self.key(tree=tree, path=SEPARATOR.join(names[:end])) for end in range(1, len(names))]
         if not keys:
             return []
@@ -344,14 +344,14 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
 
         After a crash, the same call goes on with what is left.
         """
-        head = None if path == TOP else (yield from self._get(tree, checked(path)))
+        head = None if path == TOP else (yield from self._get(tree, check_path(path)))
         if head is None and not (yield from self._some(tree, path, 1)):
             return 0
         wanted = self.work(tree=tree, path=path, fence=self.entropy.uuid())
         try:
             work = yield from call_client(lambda db: db.create(wanted))
         except ItemExists as exists:
-            work = yield from self._joined(wanted, exists.found, f"Removing {path!r}")
+            work = yield from self._join_work(wanted, exists.found, f"Removing {path!r}")
         return (yield from self._remove_all(work))
 
     @recipe_method
@@ -361,8 +361,8 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
         The node itself goes first. Reads meanwhile find each node at one of the places. After a crash, the same call goes on with
         what is left.
         """
-        checked(path)
-        checked(to)
+        check_path(path)
+        check_path(to)
         if within(to, path):
             raise MoveRefused(path, to, "that is inside it; move it elsewhere")
         wanted = self.work(tree=tree, path=path, to=to, fence=self.entropy.uuid())
@@ -379,7 +379,7 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
         """Write a move down and take its head along; return it, or what is under way instead."""
         tree, path, parent = work.tree, work.path, parent_of(to)
         for attempt in range(1, _ATTEMPTS_MAX + 1):
-            heads = yield from self._carried([self.key(tree=tree, path=path)])
+            heads = yield from self._read_nodes([self.key(tree=tree, path=path)])
             if not heads:
                 raise NodeMissing(tree, path)
             cancelled = yield from self._begin(work, heads[0], to, parent)
@@ -400,7 +400,7 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
         raise UpdateContended(f"the node {path!r}", _ATTEMPTS_MAX)
 
     def _begin(
-        self, work: W, head: _Carried[N], to: str, parent: str
+        self, work: W, head: _ReadNode[N], to: str, parent: str
     ) -> PatternProgram[TransactionCancelled | None]:
         def fill(writes: Transaction) -> None:
             writes.create(work)
@@ -420,7 +420,7 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
         moved = transactions = fruitless = 0
         size = MOVED_TOGETHER
         while found := (yield from self._some(work.tree, work.path, size)):
-            nodes = yield from self._carried([self.key(tree=work.tree, path=node.path) for node in found])
+            nodes = yield from self._read_nodes([self.key(tree=work.tree, path=node.path) for node in found])
             outcome: Outcome = (yield from self._move_some(work, nodes, to)) if nodes else "overtaken"
             if outcome == "over":
                 return moved, transactions  # others who asked for the same have finished it
@@ -439,7 +439,7 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
         yield from self._over(work)
         return moved, transactions
 
-    def _move_some(self, work: W, nodes: Sequence[_Carried[N]], to: str) -> PatternProgram[Outcome]:
+    def _move_some(self, work: W, nodes: Sequence[_ReadNode[N]], to: str) -> PatternProgram[Outcome]:
         """Move nodes in one transaction, each as it was read."""
         places = [to + each.node.path[len(work.path) :] for each in nodes]
 
@@ -525,7 +525,7 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
         """Return the condition that a work is under way, or none."""
         return self.work.fence.not_exists() if work is None else self.work.fence == work.fence
 
-    def _joined(self, wanted: W, current: W | None, what: str) -> PatternProgram[W]:
+    def _join_work(self, wanted: W, current: W | None, what: str) -> PatternProgram[W]:
         """Return the same work that others have begun; any other is in the way."""
         if current is None:
             current = yield from self._work(wanted.tree)
@@ -552,14 +552,14 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
         )
         return page.items
 
-    def _carried(self, keys: Sequence[Any]) -> PatternProgram[list[_Carried[N]]]:
+    def _read_nodes(self, keys: Sequence[Any]) -> PatternProgram[list[_ReadNode[N]]]:
         """Return the nodes that are under keys, each with the condition that its item is as it stands now.
 
         That is a condition on attributes, for what a field reads as need not be what is stored: an absent one has its default.
         """
         items = yield from call_client(lambda db: db.run(get_stored(db.context, keys)))
         return [
-            _Carried(read_stored(self.entity, item), as_stored(self.entity, item))
+            _ReadNode(read_stored(self.entity, item), as_stored(self.entity, item))
             for item in items
             if item is not None
         ]
@@ -573,7 +573,7 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
 
     def _below(self, tree: str, path: str) -> Any:
         asked: Any = self.under(tree=tree)
-        return asked if path == TOP else asked.path.begins_with(checked(path) + SEPARATOR)
+        return asked if path == TOP else asked.path.begins_with(check_path(path) + SEPARATOR)
 
 
 def _too_many(error: Exception) -> bool:

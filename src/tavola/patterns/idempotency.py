@@ -40,7 +40,7 @@ from tavola.client.cancellations import TransactionCancelled
 from tavola.client.db import AsyncDb, AsyncTransaction, Db, Transaction
 from tavola.client.errors import ConditionFailed
 from tavola.client.intents import Intent
-from tavola.patterns.leases import NO_WAIT, OVERTAKEN_MAX, Leases, Waiting, failure_told
+from tavola.patterns.leases import NO_WAIT, OVERTAKEN_MAX, Leases, Waiting, encode_failure
 from tavola.patterns.outcomes import Answer, AnswerTooLarge, InProgress, Lease, LeaseLost, Outcome, T
 from tavola.patterns.recipe import D_co, PatternProgram, RecipeRefused, call_client
 
@@ -79,7 +79,7 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
         for a request that then turns out to be done, so it must do nothing else. Where a condition of its own stands in
         the way, that is the `TransactionCancelled` it would be.
         """
-        return self.run_program(self._together(scope, request, payload, fill, wait))
+        return self.run_program(self._run_together(scope, request, payload, fill, wait))
 
     @overload
     def once(
@@ -105,7 +105,7 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
         While somebody else is at it, that is `InProgress`, or it is waited for. Where the lease passed to another
         before the work was over, the answer is not kept and that is `LeaseLost`.
         """
-        return self.run_program(self._once(scope, request, payload, work, wait))
+        return self.run_program(self._run_once(scope, request, payload, work, wait))
 
     @overload
     def idempotent(
@@ -150,7 +150,7 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
                 else:
                     what = payload(*arguments, **options)
                 whose = scope(*arguments, **options) if callable(scope) else scope
-                return self._once(whose, key, what, lambda lease: function(*arguments, **options), wait)
+                return self._run_once(whose, key, what, lambda lease: function(*arguments, **options), wait)
 
             if isinstance(self.db, AsyncDb):
 
@@ -170,35 +170,35 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
 
     # How: in one transaction.
 
-    def _together(
+    def _run_together(
         self, scope: str | None, request: str, payload: Any, fill: Callable[[Any], Any], longest: timedelta
     ) -> PatternProgram[Answer[T]]:
-        asked = self._asked(scope, request, payload)
+        asked = self._new_lease(scope, request, payload)
         key = self._key_of(asked)
         current = yield from call_client(lambda db: db.get(key, consistent=True))
         waiting = Waiting(longest)
         for _ in range(OVERTAKEN_MAX):
-            free = yield from self._waited(asked, current, waiting)
+            free = yield from self._wait_for_outcome(asked, current, waiting)
             if isinstance(free, Answer):
                 return free
             if free is not None:
                 asked = replace(asked, token=max(asked.token, free.token + 1))
             try:
-                return (yield from self._filled(asked, free, fill))
-            except _Overtaken as overtaken:
+                return (yield from self._commit_with_outcome(asked, free, fill))
+            except _LostRace as overtaken:
                 current = overtaken.current
         raise InProgress(asked.scope, asked.request, asked.until)
 
-    def _filled(
+    def _commit_with_outcome(
         self, asked: Lease, prior: Outcome | None, fill: Callable[[Any], Any]
     ) -> PatternProgram[Answer[T]]:
-        """Do what fills a transaction, with the outcome in it; `_Overtaken` where somebody else was first."""
+        """Do what fills a transaction, with the outcome in it; `_LostRace` where somebody else was first."""
         client: Any = self.db
         tx = client.transaction()
         intent: Intent[Outcome] | None = None
         try:
             value = yield from call_client(lambda _: fill(tx))
-            told, answer = self._told(asked, value)
+            told, answer = self._encode_answer(asked, value)
             outcome = self._outcome(asked, "completed", told)
             intent = tx.create(outcome) if prior is None else tx.put(outcome, when=self._as_it_was(prior))
             yield from call_client(lambda _: tx.commit())
@@ -207,20 +207,20 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
             if isinstance(error, TransactionCancelled) and intent is not None:
                 reason = error.failed.get(intent)
             if reason is not None and reason.kind in ("exists", "condition"):
-                raise _Overtaken(reason.item) from error  # that alone means that it is done already
-            yield from self._failed(asked, prior, error)
+                raise _LostRace(reason.item) from error  # that alone means that it is done already
+            yield from self._store_failure(asked, prior, error)
             raise
         return Answer(answer, replayed=False)
 
-    def _failed(self, asked: Lease, prior: Outcome | None, error: Exception) -> PatternProgram[None]:
-        """Keep a failure that is an answer; `_Overtaken` where another did the request, and it may be what that left."""
+    def _store_failure(self, asked: Lease, prior: Outcome | None, error: Exception) -> PatternProgram[None]:
+        """Keep a failure that is an answer; `_LostRace` where another did the request, and it may be what that left."""
         key = self._key_of(asked)
         current = yield from call_client(lambda db: db.get(key, consistent=True))
         if current is not None and (prior is None or current.holder != prior.holder):
-            raise _Overtaken(current) from error
+            raise _LostRace(current) from error
         if not isinstance(error, self.failures):
             return
-        failed = self._outcome(asked, "failed", failure_told(error))
+        failed = self._outcome(asked, "failed", encode_failure(error))
         try:
             if prior is None:
                 yield from call_client(lambda db: db.create(failed))
@@ -228,32 +228,32 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
                 free = self._as_it_was(prior)
                 yield from call_client(lambda db: db.put(failed, when=free))
         except ConditionFailed as refused:
-            raise _Overtaken(refused.found) from error
+            raise _LostRace(refused.found) from error
 
     # How: under a lease.
 
-    def _once(
+    def _run_once(
         self, scope: str | None, request: str, payload: Any, work: Callable[[Lease], Any], longest: timedelta
     ) -> PatternProgram[Answer[T]]:
-        begun = yield from self._begun(scope, request, payload, longest)
+        begun = yield from self._acquire(scope, request, payload, longest)
         if isinstance(begun, Answer):
             return begun
         try:
             value = yield from call_client(lambda _: work(begun))
         except (Exception, CancelledError) as error:
             try:
-                yield from self._ended(begun, error, final=isinstance(error, self.failures))
+                yield from self._end(begun, error, final=isinstance(error, self.failures))
             except LeaseLost:
                 pass  # it is another's by now, and this error is what the caller must know
             raise
         try:
-            return (yield from self._completed(begun, value))
+            return (yield from self._complete(begun, value))
         except (AnswerTooLarge, PydanticSerializationError, ValidationError) as error:
-            yield from self._ended(begun, error, final=True)  # the work is done, and must not be done again
+            yield from self._end(begun, error, final=True)  # the work is done, and must not be done again
             raise
 
 
-class _Overtaken(Exception):
+class _LostRace(Exception):
     """Somebody else was first; what stands there now."""
 
     def __init__(self, current: Outcome | None) -> None:

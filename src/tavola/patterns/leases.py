@@ -92,25 +92,25 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
         self, request: str, payload: Any, *, scope: str | None = None, wait: timedelta = NO_WAIT
     ) -> PatternProgram[Lease | Answer[T]]:
         """Take the lease of a request and return it; where it was done before, return the answer."""
-        return (yield from self._begun(scope, request, payload, wait))
+        return (yield from self._acquire(scope, request, payload, wait))
 
     @recipe_method
     def complete(self, lease: Lease, answer: T) -> PatternProgram[Answer[T]]:
         """Keep the answer of a request that was begun; `LeaseLost` if it belongs to another by now."""
-        return (yield from self._completed(lease, answer))
+        return (yield from self._complete(lease, answer))
 
     @recipe_method
     def extend(self, lease: Lease, by: timedelta | None = None) -> PatternProgram[Lease]:
         """Have a lease last from now on once more, or for another time, and return it."""
         until = self._now() + (self.lease if by is None else by)
         changes = (self.entity.leased_until.set(until), self.entity.expires_at.set(until + self.life))
-        yield from self._changed(lease, *changes)
+        yield from self._change_as_holder(lease, *changes)
         return replace(lease, until=until)
 
     @recipe_method
     def release(self, lease: Lease) -> PatternProgram[None]:
         """Give up a request that was begun, so that it can be begun again at once."""
-        yield from self._released(lease)
+        yield from self._release(lease)
 
     @recipe_method
     def find(self, request: str, *, scope: str | None = None) -> PatternProgram[Outcome | None]:
@@ -123,32 +123,32 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
 
         Where the lease belongs to another by now, the transaction is cancelled and this intent is among those that failed.
         """
-        told, _ = self._told(lease, answer)
+        told, _ = self._encode_answer(lease, answer)
         return tx.update(self._key_of(lease), *self._completion(told), when=self._mine(lease))
 
     # How.
 
-    def _begun(
+    def _acquire(
         self, scope: str | None, request: str, payload: Any, longest: timedelta
     ) -> PatternProgram[Lease | Answer[T]]:
-        asked = self._asked(scope, request, payload)
-        got, current = yield from self._created(asked)
+        asked = self._new_lease(scope, request, payload)
+        got, current = yield from self._create_outcome(asked)
         waiting = Waiting(longest)
         for _ in range(OVERTAKEN_MAX):
             if got:
                 return asked
-            free = yield from self._waited(asked, current, waiting)
+            free = yield from self._wait_for_outcome(asked, current, waiting)
             if isinstance(free, Answer):
                 return free
             asked = replace(asked, until=self._now() + self.lease)
             if free is None:
-                got, current = yield from self._created(asked)
+                got, current = yield from self._create_outcome(asked)
             else:
                 asked = replace(asked, token=max(asked.token, free.token + 1))
-                got, current = yield from self._taken(asked, free)
+                got, current = yield from self._take_over(asked, free)
         raise InProgress(asked.scope, asked.request, asked.until)
 
-    def _waited(
+    def _wait_for_outcome(
         self, asked: Lease, current: Outcome | None, waiting: Waiting
     ) -> PatternProgram[Answer[T] | Outcome | None]:
         """Return the answer, or what may be taken: an outcome that nobody holds, or None; wait while somebody does."""
@@ -172,12 +172,12 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
             current = yield from call_client(lambda db: db.get(key, consistent=True))
         return current
 
-    def _created(self, asked: Lease) -> PatternProgram[tuple[bool, Outcome | None]]:
+    def _create_outcome(self, asked: Lease) -> PatternProgram[tuple[bool, Outcome | None]]:
         """Take a request that nobody knows of; return whether it was got, and what stands there if not."""
         made = self._outcome(asked, "in_progress", None)
         return (yield from self._surely(lambda db: db.create(made), asked.holder))
 
-    def _taken(self, asked: Lease, current: Outcome) -> PatternProgram[tuple[bool, Outcome | None]]:
+    def _take_over(self, asked: Lease, current: Outcome) -> PatternProgram[tuple[bool, Outcome | None]]:
         """Take a request that its holder has left; return whether it was got, and what stands there if not."""
         kind, key, free = self.entity, self._key_of(asked), self._as_it_was(current)
         changes = (
@@ -186,23 +186,23 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
         )  # fmt: skip
         return (yield from self._surely(lambda db: db.update(key, *changes, when=free), asked.holder))
 
-    def _completed(self, lease: Lease, value: Any) -> PatternProgram[Answer[T]]:
-        told, answer = self._told(lease, value)
-        yield from self._changed(lease, *self._completion(told))
+    def _complete(self, lease: Lease, value: Any) -> PatternProgram[Answer[T]]:
+        told, answer = self._encode_answer(lease, value)
+        yield from self._change_as_holder(lease, *self._completion(told))
         return Answer(answer, replayed=False)
 
-    def _ended(self, lease: Lease, error: BaseException, *, final: bool) -> PatternProgram[None]:
+    def _end(self, lease: Lease, error: BaseException, *, final: bool) -> PatternProgram[None]:
         if final:
-            told = (self.entity.state.set("failed"), self.entity.answer.set(failure_told(error)))
-            yield from self._changed(lease, *told, *self._over())
+            told = (self.entity.state.set("failed"), self.entity.answer.set(encode_failure(error)))
+            yield from self._change_as_holder(lease, *told, *self._over())
         else:
-            yield from self._released(lease)
+            yield from self._release(lease)
 
-    def _released(self, lease: Lease) -> PatternProgram[None]:
+    def _release(self, lease: Lease) -> PatternProgram[None]:
         # The item stays, for its token: a holder of long ago must not meet one that counts from the beginning.
-        yield from self._changed(lease, self.entity.state.set("released"), *self._over())
+        yield from self._change_as_holder(lease, self.entity.state.set("released"), *self._over())
 
-    def _changed(self, lease: Lease, *changes: Change[Outcome]) -> PatternProgram[None]:
+    def _change_as_holder(self, lease: Lease, *changes: Change[Outcome]) -> PatternProgram[None]:
         """Change an outcome as its holder; `LeaseLost` for anybody else."""
         key, mine = self._key_of(lease), self._mine(lease)
         done, current = yield from self._surely(lambda db: db.update(key, *changes, when=mine), lease.holder)
@@ -245,7 +245,7 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
     def _over(self) -> tuple[Change[Outcome], ...]:
         return self.entity.leased_until.remove(), self.entity.expires_at.set(self._now() + self.life)
 
-    def _asked(self, scope: str | None, request: str, payload: Any) -> Lease:
+    def _new_lease(self, scope: str | None, request: str, payload: Any) -> Lease:
         now = self._now()
         return Lease(
             self.scope if scope is None else scope,
@@ -263,7 +263,7 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
             holder=asked.holder, token=asked.token, leased_until=until, expires_at=(until or self._now()) + self.life,
         )  # fmt: skip
 
-    def _told(self, asked: Lease, value: Any) -> tuple[str, T]:
+    def _encode_answer(self, asked: Lease, value: Any) -> tuple[str, T]:
         """Return an answer as it is kept, and as everybody is given it; what cannot be read again is refused now."""
         told = self._adapter.dump_json(value)
         if len(told) > ANSWER_BYTES_MAX:
@@ -299,6 +299,6 @@ def _unknown(error: Unanswered | Fault) -> bool:
     return isinstance(error, Unanswered) or error.status >= 500
 
 
-def failure_told(error: BaseException) -> str:
+def encode_failure(error: BaseException) -> str:
     """Return what is told again of an error."""
     return dumps([type(error).__name__, str(error)[:_FAILURE_CHARACTERS_MAX]])

@@ -177,7 +177,7 @@ class RelaySuperseded(PatternError):
 
 
 @dataclass(slots=True)
-class _Turn:
+class _HeldLease:
     """A lease that this relay holds."""
 
     lane: int
@@ -317,9 +317,9 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
     # A round.
 
     def _round(self, publish: Callable[[OutboxEvent], Any], lanes: Iterable[int]) -> PatternProgram[Relayed]:
-        turns: list[_Turn] = []
+        turns: list[_HeldLease] = []
         for lane in lanes:
-            turn = yield from self._taken(lane)
+            turn = yield from self._take_lane(lane)
             if turn is None:
                 continue
             turns.append(turn)
@@ -328,13 +328,13 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
             except RelaySuperseded as error:
                 _log.warning("%s", error)
             else:
-                yield from self._released(turn)
+                yield from self._release_lane(turn)
         failed = tuple(each for turn in turns for each in turn.failed)
         for each in failed:
             _log.warning("%s cannot be published: %r; it is tried again", each.event.dedup_id, each.error)
         return Relayed(sum(turn.published for turn in turns), failed, tuple(turn.lane for turn in turns))
 
-    def _lane(self, turn: _Turn, publish: Callable[[OutboxEvent], Any]) -> PatternProgram[None]:
+    def _lane(self, turn: _HeldLease, publish: Callable[[OutboxEvent], Any]) -> PatternProgram[None]:
         cursor: str | None = None
         while True:
             asked, here = self.waiting(lane=turn.lane), cursor
@@ -346,7 +346,7 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
                 return
 
     def _aggregate(
-        self, turn: _Turn, aggregate: str, publish: Callable[[OutboxEvent], Any]
+        self, turn: _HeldLease, aggregate: str, publish: Callable[[OutboxEvent], Any]
     ) -> PatternProgram[None]:
         """Publish what waits of one aggregate, as long as nothing goes wrong."""
         done = 0
@@ -359,9 +359,9 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
             events = events_in(row, turn.fence)[:CUT_MAX]
             out: list[OutboxEvent] = []
             for event in events:
-                yield from self._held(turn)
+                yield from self._check_lease(turn)
                 try:
-                    yield from self._published(publish, event)
+                    yield from self._publish(publish, event)
                 except Exception as error:  # noqa: BLE001 - whatever a publisher raises
                     turn.failed.append(Unpublished(event, error))
                     break
@@ -374,7 +374,7 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
             if cutting == "cleared" or len(out) < len(events):
                 return
 
-    def _published(self, publish: Callable[[OutboxEvent], Any], event: OutboxEvent) -> PatternProgram[None]:
+    def _publish(self, publish: Callable[[OutboxEvent], Any], event: OutboxEvent) -> PatternProgram[None]:
         """Have an event published; on a loop, what is no coroutine function is done in a thread."""
         if isinstance(self.db, AsyncDb):
             if inspect.iscoroutinefunction(publish):
@@ -460,7 +460,7 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
 
     # Leases.
 
-    def _taken(self, lane: int) -> PatternProgram[_Turn | None]:
+    def _take_lane(self, lane: int) -> PatternProgram[_HeldLease | None]:
         """Take a lane that is free, and return the turn; None: another relay holds it."""
         key = self.lease_key(lane=lane)
         found = yield from call_client(lambda db: db.get(key, consistent=True))
@@ -474,9 +474,9 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
             yield from call_client(lambda db: db.put(made, when=free))
         except ConditionFailed:
             return None
-        return _Turn(lane, fence, made.until)
+        return _HeldLease(lane, fence, made.until)
 
-    def _held(self, turn: _Turn) -> PatternProgram[None]:
+    def _check_lease(self, turn: _HeldLease) -> PatternProgram[None]:
         """Make sure that a lane is still this relay's; nothing is published otherwise."""
         now = self._now()
         if now < turn.until - self.lease_for / 2:
@@ -491,7 +491,7 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
             raise RelaySuperseded(turn.lane) from None
         turn.until = until
 
-    def _released(self, turn: _Turn) -> PatternProgram[None]:
+    def _release_lane(self, turn: _HeldLease) -> PatternProgram[None]:
         """Let others have a lane; who has taken it meanwhile keeps it."""
         key = self.lease_key(lane=turn.lane)
         over = self.lease.until.set(self._now())

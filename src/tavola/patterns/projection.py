@@ -218,7 +218,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         sums: Sums = {}
         cursor: str | None = None
         while True:
-            found, cursor = yield from self._scanned(cursor)
+            found, cursor = yield from self._scan_page(cursor)
             sums = sum_changes([sums, *(difference({}, self.shares_of(entity)) for entity in found)])
             if cursor is None:
                 return sums
@@ -234,10 +234,10 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         filling = yield from self._marks_of([FILLING])
         if filling != [None]:
             raise self._broken_off()
-        fresh = not (yield from self._marked())
+        fresh = not (yield from self._has_marks())
         cursor: str | None = None
         while True:
-            found, cursor = yield from self._scanned(cursor)
+            found, cursor = yield from self._scan_page(cursor)
             counted += yield from self._put_right(found, fresh=fresh)
             if cursor is None:
                 break
@@ -262,7 +262,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         for entity in entities:
             shares = self.shares_of(entity)
             if shares:
-                renewals.append(self._righted(entity, self._source(entity), shares, None))
+                renewals.append(self._correction(entity, self._source(entity), shares, None))
         begun = self.mark(projector=self.name, source=FILLING, kind="", place=NEVER)
         try:
             yield from call_client(lambda db: db.create(begun))
@@ -320,7 +320,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
                     yield from self._commit(pack)
                     counted += len(pack)
                 except TavolaError as error:
-                    if overtaken(error):
+                    if is_mark_conflict(error):
                         wanted += [standings[each.mark.source] for each in pack]
                     elif len(pack) > 1 and lasting(error):
                         half = len(pack) // 2  # so that the others do not wait for one
@@ -394,7 +394,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
 
     # Rebuilding.
 
-    def _scanned(self, cursor: str | None) -> PatternProgram[tuple[list[Entity], str | None]]:
+    def _scan_page(self, cursor: str | None) -> PatternProgram[tuple[list[Entity], str | None]]:
         kinds = self.declared.functions.keys()
         page = yield from call_client(lambda db: db.run(scan_kinds(db.context, self.table, kinds, cursor)))
         return list(page.items), page.cursor
@@ -407,7 +407,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         )
         return list(page.items), page.cursor
 
-    def _marked(self) -> PatternProgram[bool]:
+    def _has_marks(self) -> PatternProgram[bool]:
         """Return whether this projector has marked anything."""
         page = yield from call_client(
             lambda db: db.scan(self.mark, where=self.mark.projector == self.name, limit=1, consistent=True)
@@ -427,19 +427,19 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
             shares = self.shares_of(entity)
             if mark is None and shares:
                 # Whatever becomes of the item is a record that is not counted yet, and is counted from here.
-                renewals.append(self._righted(entity, source, shares, None))
+                renewals.append(self._correction(entity, source, shares, None))
             elif mark is not None and mark.shares != shares:
                 unlike.append((entity, source, mark))
         # The item is read after its mark: so it is no older than what the mark knows.
-        again = yield from self._found([self._key(entity) for entity, _, _ in unlike])
+        again = yield from self._get_many([self._key(entity) for entity, _, _ in unlike])
         renewals += [
-            self._righted(entity, source, self.shares_of(entity), mark)
+            self._correction(entity, source, self.shares_of(entity), mark)
             for (_, source, mark), entity in zip(unlike, again, strict=True)
             if entity is not None
         ]
-        return (yield from self._settled(renewals))
+        return (yield from self._replace_marks(renewals))
 
-    def _righted(self, entity: Entity, source: str, shares: Shares, mark: K | None) -> Renewal[K]:
+    def _correction(self, entity: Entity, source: str, shares: Shares, mark: K | None) -> Renewal[K]:
         place = NEVER if mark is None else mark.place
         return self._renewal(ItemState(source, shape_of(type(entity)).name, place + "+", shares), mark)
 
@@ -457,18 +457,18 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
                 keyed.append((mark, key_of(entity, parse_source(mark.source, entity))))
             except ItemUnreadable:
                 lost += 1
-        found = yield from self._found([key for _, key in keyed])
+        found = yield from self._get_many([key for _, key in keyed])
         renewals = [
             self._renewal(ItemState(mark.source, mark.kind, mark.place + "+", gone=True), mark)
             for (mark, _), entity in zip(keyed, found, strict=True)
             if entity is None
         ]
-        return (yield from self._settled(renewals)), lost
+        return (yield from self._replace_marks(renewals)), lost
 
-    def _found(self, keys: Sequence[PrimaryKey[Any]]) -> PatternProgram[list[Any]]:
+    def _get_many(self, keys: Sequence[PrimaryKey[Any]]) -> PatternProgram[list[Any]]:
         return (yield from call_client(lambda db: db.get_many(keys, consistent=True))) if keys else []
 
-    def _settled(self, renewals: Sequence[Renewal[K]]) -> PatternProgram[int]:
+    def _replace_marks(self, renewals: Sequence[Renewal[K]]) -> PatternProgram[int]:
         """Renew marks and return how many, but not those for which a record of the stream was faster: that is newer."""
         done = 0
         # Neighbours change the same numbers, so that more of them go into one transaction.
@@ -479,10 +479,10 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
                 yield from self._commit(pack)
                 done += len(pack)
             except TavolaError as error:
-                if len(pack) > 1 and (overtaken(error) or lasting(error)):
+                if len(pack) > 1 and (is_mark_conflict(error) or lasting(error)):
                     half = len(pack) // 2  # one of them stands in the way of the others
                     packs += [pack[half:], pack[:half]]
-                elif not overtaken(error):
+                elif not is_mark_conflict(error):
                     raise
         return done
 
@@ -493,7 +493,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         return source_of(self.table, shape_of(type(entity)).primary(entity.__dict__))
 
 
-def overtaken(error: TavolaError) -> bool:
+def is_mark_conflict(error: TavolaError) -> bool:
     """Return whether a transaction was cancelled because a mark was renewed meanwhile."""
     return isinstance(error, TransactionCancelled) and any(
         reason.kind in ("exists", "condition") for reason in error.reasons if reason is not None

@@ -127,14 +127,14 @@ class OwnWrites(Recipe[D_co]):
         self, selection: Selection[E], written: Sequence[Written], limit: int | None, newest_first: bool
     ) -> PatternProgram[Slice[E]]:
         question = question_of(selection)
-        shape = _checked(question)
+        shape = _check_query(question)
         index = question.pattern.key.index
         if index is None or index.local:
-            return (yield from _asked(selection, limit, newest_first, consistent=True))
+            return (yield from _query_page(selection, limit, newest_first, consistent=True))
         keys = [_key(shape, each) for each in written if each.entity == shape.name]
         order = _Order(question, shape, newest_first)
         for attempt in range(self.attempts + 1):
-            found = yield from _asked(selection, limit, newest_first, consistent=None)
+            found = yield from _query_page(selection, limit, newest_first, consistent=None)
             if not keys:
                 return found
             truths = yield from call_client(lambda db: db.get_many(keys, consistent=True))
@@ -225,7 +225,7 @@ def _sortable(value: Any) -> Any:
     return b64decode(content) if tag == "B" else content.encode()
 
 
-def _checked(question: Question) -> Shape:
+def _check_query(question: Question) -> Shape:
     pattern: Pattern = question.pattern
     shape = shape_of(pattern.owner)
     if question.filter is not None:
@@ -253,7 +253,7 @@ def _key(shape: Shape, written: Written) -> PrimaryKey[Any]:
     return made(**values)  # type: ignore[no-any-return]  # of the class that was given
 
 
-def _asked(
+def _query_page(
     selection: Selection[E], limit: int | None, newest_first: bool, *, consistent: bool | None
 ) -> PatternProgram[Slice[E]]:
     if limit is None:

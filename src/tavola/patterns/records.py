@@ -19,10 +19,10 @@ from tavola.patterns.audit import (
     Difference,
     differences,
     index_keys,
-    sealed,
+    seal_of,
     secret_name,
-    shortened,
-    told_of,
+    shorten_differences,
+    stored_values,
 )
 from tavola.patterns.recipe import RecipeRefused, key_class
 
@@ -77,8 +77,8 @@ class Records(Generic[R, V, A]):
         self.key = key_class(current, *self.parts)
         self.version_key = key_class(version, *self.parts, "version")
         self.audit_key = key_class(audit, *self.parts, "version")
-        self.versions = self._ordered(version)
-        self.history = self._ordered(audit)
+        self.versions = self._version_query(version)
+        self.history = self._version_query(audit)
         self.by_actor = _query(audit, ("actor",), "at")
 
     def identity(self, record: R | PrimaryKey[R]) -> dict[str, Any]:
@@ -97,16 +97,16 @@ class Records(Generic[R, V, A]):
         """Return the key of the audit row of one version."""
         return self.audit_key(**self.identity(record), version=version)
 
-    def named(self, record: R | PrimaryKey[R]) -> str:
+    def describe(self, record: R | PrimaryKey[R]) -> str:
         """Return how errors name a record."""
         told = ", ".join(f"{name}={value!r}" for name, value in self.identity(record).items())
         return f"{self.current.__name__} {told}"
 
     def content(self, record: R | V) -> dict[str, Any]:
         """Return what a record says, as it is stored: all but what a change writes itself, and when it expires."""
-        return told_of(shape_of(type(record)), record, self._unsaid)
+        return stored_values(shape_of(type(record)), record, self._unsaid)
 
-    def checked(self, record: R | V) -> R:
+    def validate(self, record: R | V) -> R:
         """Return a record whose fields are what they must be, made of an edited one or of a version."""
         return self.current.model_validate(_values(record), by_name=True)
 
@@ -114,11 +114,11 @@ class Records(Generic[R, V, A]):
         """Return when a record expires, which it does not say; nothing, in a table without time to live."""
         return {name: record.__dict__[name] for name in self._life}
 
-    def restored(self, before: R, content: R) -> R:
+    def restore_content(self, before: R, content: R) -> R:
         """Return a record with another content; it expires when it did, and not when the old version does."""
         return content.model_copy(update=self.life(before))
 
-    def made(
+    def make_items(
         self, before: R | None, after: R, edit: Edit, *, chained: bool, secret: bytes | None
     ) -> tuple[R, V, A]:
         """Return the items of a change: the current one, the version and the audit row."""
@@ -133,25 +133,25 @@ class Records(Generic[R, V, A]):
         values = _values(after) | own
         current = self.current.model_validate(values, by_name=True)
         version = self.version.model_validate(values, by_name=True)
-        said = told_of(self.shapes[1], version, SEAL)
+        said = stored_values(self.shapes[1], version, SEAL)
         told: tuple[Difference, ...] = ()
         if before is not None:
             after_it = {name: value for name, value in said.items() if name not in self._unsaid}
             told = differences(self.content(before), after_it)
         entry = self.audit(
             **self.identity(current), version=number, kind=edit.kind, actor=edit.by, at=at, why=edit.why,
-            restored=edit.restored, differences=shortened(told), **edit.more,
+            restored=edit.restored, differences=shorten_differences(told), **edit.more,
         )  # fmt: skip
         if chained:
             entry.unsealed = index_keys(self.shapes[2])
-            entry.content = sealed(self.shapes[1], said, secret)
+            entry.content = seal_of(self.shapes[1], said, secret)
             entry.previous = None if before is None else before.seal
             entry.sealed_by = secret_name(secret)
-            entry.seal = sealed(self.shapes[2], told_of(self.shapes[2], entry, SEAL), secret)
+            entry.seal = seal_of(self.shapes[2], stored_values(self.shapes[2], entry, SEAL), secret)
             current.seal = version.seal = entry.seal
         return current, version, entry
 
-    def _ordered(self, entity: type[E]) -> type[Query[E]]:
+    def _version_query(self, entity: type[E]) -> type[Query[E]]:
         found = _query(entity, self.parts, "version", table=True)
         if found is None:
             raise RecipeRefused(

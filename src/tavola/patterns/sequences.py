@@ -92,14 +92,14 @@ class Sequences(Recipe[D_co], Generic[D_co, S]):
     @recipe_method
     def next(self, scope: str, *, at: datetime | None = None) -> PatternProgram[int]:
         """Return the next number of a scope: nobody else ever gets it."""
-        return (yield from self._raised(scope, 1, at))
+        return (yield from self._increment(scope, 1, at))
 
     @recipe_method
     def reserve(self, scope: str, count: int, *, at: datetime | None = None) -> PatternProgram[range]:
         """Return the next so many numbers of a scope, for one's own use, with one write."""
         if count < 1:
             raise RecipeRefused(self.entity.__name__, f"{count} numbers are none; reserve 1 or more")
-        last = yield from self._raised(scope, count, at)
+        last = yield from self._increment(scope, count, at)
         return range(last - count + 1, last + 1)
 
     @recipe_method
@@ -123,9 +123,11 @@ class Sequences(Recipe[D_co], Generic[D_co, S]):
         Writers of one scope are done one after another, and `make` may be asked again when another was first. Do not
         take numbers of the scope in another way: these would be the gaps.
         """
-        return self.run_program(self._numbered(scope, make, at))
+        return self.run_program(self._create_numbered(scope, make, at))
 
-    def _numbered(self, scope: str, make: Callable[[int], E], at: datetime | None) -> PatternProgram[E]:
+    def _create_numbered(
+        self, scope: str, make: Callable[[int], E], at: datetime | None
+    ) -> PatternProgram[E]:
         key = self.key(scope=scope, period=self.period(at))
         for attempt in range(1, ATTEMPTS_MAX + 1):
             standing = yield from call_client(lambda db: db.get(key, consistent=True))
@@ -156,7 +158,7 @@ class Sequences(Recipe[D_co], Generic[D_co, S]):
             raise
         return entity
 
-    def _raised(self, scope: str, count: int, at: datetime | None) -> PatternProgram[int]:
+    def _increment(self, scope: str, count: int, at: datetime | None) -> PatternProgram[int]:
         key = self.key(scope=scope, period=self.period(at))
         changes = [self.entity.last.add(count)]
         if self.keep is not None:

@@ -94,7 +94,7 @@ def shard_change(before: int | Shards, after: int | Shards, *, table_key: bool =
     if new.count >= old.reads:
         during = replace(old, reading=new.count)
         found = (
-            f"Declare shards={_told(final)}. Old items stay in the first {old.count} until they are written, and are found "
+            f"Declare shards={_shards_text(final)}. Old items stay in the first {old.count} until they are written, and are found "
             "there; a backfill spreads them."
         )
         return ShardPlan(during, final, False, (_everywhere(during), found))
@@ -104,19 +104,19 @@ def shard_change(before: int | Shards, after: int | Shards, *, table_key: bool =
         (
             _everywhere(during),
             "Run db.backfill of the table, so that every item is in a shard that is written now.",
-            f"Declare shards={_told(final)}.",
+            f"Declare shards={_shards_text(final)}.",
         ),
     )  # fmt: skip
 
 
 def _everywhere(shards: Shards) -> str:
     return (
-        f"Declare shards={_told(shards)} in every program, which writes to {shards.count} and reads {shards.reads}, and wait "
+        f"Declare shards={_shards_text(shards)} in every program, which writes to {shards.count} and reads {shards.reads}, and wait "
         "until none of the older ones runs: these would not look where others write."
     )
 
 
-def _told(shards: Shards) -> str:
+def _shards_text(shards: Shards) -> str:
     reading = "" if shards.reads == shards.count else f", reading={shards.reads}"
     if shards.by == "hash" and not shards.of and not reading:
         return str(shards.count)

@@ -138,7 +138,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
     @recipe_method
     def create(self, /, record: R, *, by: str, why: str = "", **more: Any) -> PatternProgram[R]:
         """Store a new record as version 1 and return it; `more` is fields of your own in the audit row."""
-        return (yield from self._written(None, record, Edit("created", by, why, self._now(), more)))
+        return (yield from self._write(None, record, Edit("created", by, why, self._now(), more)))
 
     @recipe_method
     def revise(self, /, record: R, *, by: str, why: str = "", **more: Any) -> PatternProgram[R]:
@@ -148,8 +148,8 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
         """
         before = yield from self._current(self.records.key_of(record))
         if before.version != record.version:
-            raise VersionConflict(self.records.named(record), record.version, before)
-        return (yield from self._written(before, record, Edit("changed", by, why, self._now(), more)))
+            raise VersionConflict(self.records.describe(record), record.version, before)
+        return (yield from self._write(before, record, Edit("changed", by, why, self._now(), more)))
 
     @recipe_method
     def change(
@@ -172,22 +172,22 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
             given = before.model_copy(deep=True)
             told = edit(given)
             after = given if told is None else told
-            return (yield from self._written(before, after, Edit("changed", by, why, self._now(), more)))
+            return (yield from self._write(before, after, Edit("changed", by, why, self._now(), more)))
 
-        return (yield from self._tried(key, edited, attempts))
+        return (yield from self._retry_conflicts(key, edited, attempts))
 
     @recipe_method
     def restore(
         self, /, key: PrimaryKey[R], version: int, *, by: str, why: str = "", attempts: int = 1, **more: Any
     ) -> PatternProgram[R]:
         """Store the content of an old version as the next one and return it; what came between stays as it is."""
-        after = self.records.checked((yield from self._version(key, version)))
+        after = self.records.validate((yield from self._version(key, version)))
 
         def restored(before: R) -> PatternProgram[R]:
             edit = Edit("restored", by, why, self._now(), more, version)
-            return (yield from self._written(before, self.records.restored(before, after), edit))
+            return (yield from self._write(before, self.records.restore_content(before, after), edit))
 
-        return (yield from self._tried(key, restored, attempts))
+        return (yield from self._retry_conflicts(key, restored, attempts))
 
     def stage(
         self, /, tx: Intents, before: R | None, after: R, *, by: str, why: str = "", **more: Any
@@ -198,7 +198,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
         tells whether this change was the reason.
         """
         kind: ChangeKind = "created" if before is None else "changed"
-        return self._staged(tx, before, after, Edit(kind, by, why, self._now(), more))
+        return self._stage(tx, before, after, Edit(kind, by, why, self._now(), more))
 
     def rows(
         self, /, before: R | None, after: R, *, by: str, why: str = "", at: datetime, **more: Any
@@ -210,16 +210,16 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
         """
         kind: ChangeKind = "created" if before is None else "changed"
         edit = Edit(kind, by, why, at, more)
-        return self.records.made(before, after, edit, chained=self.chained, secret=self._secret)
+        return self.records.make_items(before, after, edit, chained=self.chained, secret=self._secret)
 
     def conflict(self, error: TransactionCancelled, staged: Staged[R]) -> VersionConflict | None:
         """Return the conflict for which a transaction was cancelled, None if it was for something else."""
         reason = error.failed.get(staged.intent)
         if reason is not None and reason.kind in ("condition", "exists"):
-            return VersionConflict(self.records.named(staged.record), staged.expected, reason.item)
+            return VersionConflict(self.records.describe(staged.record), staged.expected, reason.item)
         ahead = [told for each in staged.kept if (told := error.failed.get(each)) is not None]
         if any(told.kind == "exists" for told in ahead):
-            return HistoryAhead(self.records.named(staged.record), staged.expected, None)
+            return HistoryAhead(self.records.describe(staged.record), staged.expected, None)
         return None
 
     # Reading.
@@ -242,7 +242,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
     ) -> PatternProgram[Slice[V]]:
         """Return the versions of a record, newest first: so many and a cursor for more, or all of them."""
         asked = self.records.versions(**self.records.identity(key))
-        return (yield from _sliced(asked, limit, cursor, consistent=True))
+        return (yield from _query_slice(asked, limit, cursor, consistent=True))
 
     @recipe_method
     def diff(self, key: PrimaryKey[R], one: int, other: int) -> PatternProgram[tuple[Difference, ...]]:
@@ -257,7 +257,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
     ) -> PatternProgram[Slice[A]]:
         """Return who changed a record, when, why and what, newest first: so many and a cursor, or all of it."""
         asked = self.records.history(**self.records.identity(key))
-        return (yield from _sliced(asked, limit, cursor, consistent=True))
+        return (yield from _query_slice(asked, limit, cursor, consistent=True))
 
     @recipe_method
     def by_actor(
@@ -287,7 +287,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
             asked = asked.at.gte(since)
         elif until is not None:
             asked = asked.at.lte(until)
-        return (yield from _sliced(asked, limit, cursor))
+        return (yield from _query_slice(asked, limit, cursor))
 
     # Keeping.
 
@@ -301,7 +301,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
         over = asked.version.lte(current.version - self.keep)
         rows = yield from query_all(lambda db, cursor: db.query(over, cursor=cursor))
         for row in rows:
-            yield from self._erased(self.records.version_row(key, row.version))
+            yield from self._erase_version(self.records.version_row(key, row.version))
         return len(rows)
 
     @recipe_method
@@ -319,7 +319,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
         """
         (current,) = yield from self._items([key])
         for _ in range(_LOOKS_MAX - 1):
-            told, seen = yield from self._walked(key, current)
+            told, seen = yield from self._verify_versions(key, current)
             if told:
                 break
             (after,) = yield from self._items([key])
@@ -332,17 +332,17 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
                     look(read_stored(self.records.version, item))
         return told
 
-    def _walked(
+    def _verify_versions(
         self, key: PrimaryKey[R], current: dict[str, Any] | None
     ) -> PatternProgram[tuple[Verification, list[dict[str, Any]]]]:
         """Walk along the history of a record; return what was found, and the versions that belong to it."""
         shape, version, audit = self.records.shapes
         last = 0 if current is None else int(current[shape.fields["version"].attribute]["N"])
-        entries, astray = yield from self._numbered(
+        entries, astray = yield from self._rows_by_version(
             self.records.history(**self.records.identity(key)), self.records.audit_row, key, last,
             audit.fields["version"].attribute,
         )  # fmt: skip
-        versions, more = yield from self._numbered(
+        versions, more = yield from self._rows_by_version(
             self.records.versions(**self.records.identity(key)), self.records.version_row, key, last, version.fields["version"].attribute,
         )  # fmt: skip
         if current is None:
@@ -360,7 +360,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
             walk.astray(number, version=False)
         return walk.over(), list(versions.values())
 
-    def _numbered(
+    def _rows_by_version(
         self,
         asked: Any,
         row: Callable[[PrimaryKey[R], int], PrimaryKey[Any]],
@@ -370,7 +370,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
     ) -> PatternProgram[tuple[dict[int, dict[str, Any]], list[int]]]:
         """Return the items of a history by the numbers that their keys are of, and the numbers of those of no key."""
         places = [place_of(row(key, number)) for number in range(1, last + 1)]
-        numbers = {_told(place): number for number, place in enumerate(places, 1)}
+        numbers = {_key_text(place): number for number, place in enumerate(places, 1)}
         names = place_of(row(key, 1)).keys()
         found: dict[int, dict[str, Any]] = {}
         astray: list[int] = []
@@ -378,7 +378,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
         while True:
             page = yield from self._page(asked, after)
             for item in page.items:
-                number = numbers.get(_told({name: item[name] for name in names}))
+                number = numbers.get(_key_text({name: item[name] for name in names}))
                 if number is None:
                     astray.append(int(item.get(counted, {}).get("N", 0)))
                 else:
@@ -392,13 +392,13 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
 
     # How.
 
-    def _written(self, before: R | None, after: R, edit: Edit) -> PatternProgram[R]:
-        after = self.records.checked(after)
+    def _write(self, before: R | None, after: R, edit: Edit) -> PatternProgram[R]:
+        after = self.records.validate(after)
         if before is not None and self._alike(before, after):
             return before
         told: list[Staged[R]] = []
         try:
-            yield from write_together(lambda tx: told.append(self._staged(tx, before, after, edit)))
+            yield from write_together(lambda tx: told.append(self._stage(tx, before, after, edit)))
         except TransactionCancelled as error:
             conflict = self.conflict(error, told[0])
             if conflict is None:
@@ -413,8 +413,8 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
         )
         return same and not differences(records.content(before), records.content(after))
 
-    def _staged(self, tx: Intents, before: R | None, after: R, edit: Edit) -> Staged[R]:
-        current, version, entry = self.records.made(
+    def _stage(self, tx: Intents, before: R | None, after: R, edit: Edit) -> Staged[R]:
+        current, version, entry = self.records.make_items(
             before, after, edit, chained=self.chained, secret=self._secret
         )
         expected = 0 if before is None else before.version
@@ -427,7 +427,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
             tx.delete(self.records.version_row(current, current.version - self.keep), erase=True)
         return Staged(current, expected, intent, kept)
 
-    def _tried(
+    def _retry_conflicts(
         self, key: PrimaryKey[R], write: Callable[[R], PatternProgram[R]], attempts: int
     ) -> PatternProgram[R]:
         attempt = 1
@@ -444,7 +444,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
     def _current(self, key: PrimaryKey[R]) -> PatternProgram[R]:
         current = yield from call_client(lambda db: db.get(key, consistent=True))
         if current is None:
-            raise ItemMissing(self.records.named(key))
+            raise ItemMissing(self.records.describe(key))
         return current
 
     def _version(self, key: PrimaryKey[R], version: int) -> PatternProgram[V]:
@@ -452,13 +452,13 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
             lambda db: db.get(self.records.version_row(key, version), consistent=True)
         )
         if row is None:
-            raise ItemMissing(f"Version {version} of {self.records.named(key)}")
+            raise ItemMissing(f"Version {version} of {self.records.describe(key)}")
         return row
 
     def _content(self, key: PrimaryKey[R], version: int) -> PatternProgram[dict[str, Any]]:
         return {} if version == 0 else self.records.content((yield from self._version(key, version)))
 
-    def _erased(self, key: PrimaryKey[V]) -> PatternProgram[None]:
+    def _erase_version(self, key: PrimaryKey[V]) -> PatternProgram[None]:
         yield from call_client(lambda db: db.delete(key, erase=True))
 
     def _items(self, keys: Sequence[PrimaryKey[Any]]) -> PatternProgram[list[dict[str, Any] | None]]:
@@ -469,12 +469,12 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
         return datetime.fromtimestamp(self.clock.now(), UTC)
 
 
-def _told(place: Mapping[str, Any]) -> tuple[str, ...]:
+def _key_text(place: Mapping[str, Any]) -> tuple[str, ...]:
     """Return where an item stands, to look it up by."""
     return tuple(str(next(iter(value.values()))) for value in place.values())
 
 
-def _sliced(
+def _query_slice(
     asked: Selection[E], limit: int | None, cursor: str | None, *, consistent: bool | None = None
 ) -> PatternProgram[Slice[E]]:
     """Return so many, newest first, and a cursor for more; all of them where neither a limit nor a cursor is given."""

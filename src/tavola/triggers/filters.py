@@ -250,7 +250,7 @@ def _compare(sign: str, value: Any, bound: float) -> bool:
 Place: TypeAlias = tuple[str, ...]
 
 
-def _told(place: Place) -> str:
+def _path_text(place: Place) -> str:
     return ".".join(place) or "its top"
 
 
@@ -261,19 +261,21 @@ def _fields(given: Mapping[str, Any], place: Place) -> Fields:
         here = (*place, name)
         if name == "$or":
             if not isinstance(inner, list) or len(inner) < 2 or not all(isinstance(e, dict) for e in inner):
-                raise FilterRefused(_told(here), "$or is an array of two patterns or more")
+                raise FilterRefused(_path_text(here), "$or is an array of two patterns or more")
             alternatives = tuple(_fields(element, here) for element in inner)
         elif isinstance(inner, Mapping):
             if not inner:
-                raise FilterRefused(_told(here), "an empty object matches nothing; leave the field out")
+                raise FilterRefused(_path_text(here), "an empty object matches nothing; leave the field out")
             members.append((name, _fields(inner, here)))
         elif isinstance(inner, list | tuple):
             if not inner:
-                raise FilterRefused(_told(here), "an empty array matches nothing; give a value or a rule")
+                raise FilterRefused(
+                    _path_text(here), "an empty array matches nothing; give a value or a rule"
+                )
             members.append((name, Leaf(tuple(_rule(element, here) for element in inner))))
         else:
             raise FilterRefused(
-                _told(here),
+                _path_text(here),
                 f"{json.dumps(inner)} stands alone; values stand in an array: [{json.dumps(inner)}]",
             )
     return Fields(tuple(members), alternatives)
@@ -283,7 +285,9 @@ def _rule(given: object, place: Place) -> Rule:
     if given is None or isinstance(given, str | int | float):
         return Equals(given)
     if not isinstance(given, Mapping) or len(given) != 1:
-        raise FilterRefused(_told(place), f"{given!r} is no rule; a rule is a value, or one of {_OPERATORS}")
+        raise FilterRefused(
+            _path_text(place), f"{given!r} is no rule; a rule is a value, or one of {_OPERATORS}"
+        )
     ((operator, operand),) = given.items()
     match operator:
         case "prefix":
@@ -293,24 +297,24 @@ def _rule(given: object, place: Place) -> Rule:
         case "equals-ignore-case":
             return EqualsIgnoreCase(_text(operator, operand, place))
         case "anything-but":
-            return AnythingBut(_unwanted(operand, place))
+            return AnythingBut(_parse_anything_but(operand, place))
         case "exists":
             if not isinstance(operand, bool):
-                raise FilterRefused(_told(place), "exists is true or false")
+                raise FilterRefused(_path_text(place), "exists is true or false")
             return Exists(operand)
         case "numeric":
             return Numeric(_bounds(operand, place))
         case _:
-            raise FilterRefused(_told(place), f"there is no rule {operator!r}; there are {_OPERATORS}")
+            raise FilterRefused(_path_text(place), f"there is no rule {operator!r}; there are {_OPERATORS}")
 
 
 def _text(operator: str, operand: object, place: Place) -> str:
     if not isinstance(operand, str):
-        raise FilterRefused(_told(place), f"{operator} takes a text, and not {operand!r}")
+        raise FilterRefused(_path_text(place), f"{operator} takes a text, and not {operand!r}")
     return operand
 
 
-def _unwanted(operand: object, place: Place) -> tuple[Rule, ...]:
+def _parse_anything_but(operand: object, place: Place) -> tuple[Rule, ...]:
     """Return the rules behind an anything-but: a value, a list of values, or a prefix or suffix (or several)."""
     if isinstance(operand, Mapping):
         if len(operand) == 1:
@@ -326,16 +330,16 @@ def _unwanted(operand: object, place: Place) -> tuple[Rule, ...]:
                     kinds[operator](_text(f"anything-but {operator}", text, place)) for text in texts
                 )
         raise FilterRefused(
-            _told(place), "anything-but takes values, or one prefix, suffix, equals-ignore-case"
+            _path_text(place), "anything-but takes values, or one prefix, suffix, equals-ignore-case"
         )
     values: Sequence[Any] = operand if isinstance(operand, list | tuple) else [operand]
     if not values or not all(isinstance(value, str) or _is_number(value) for value in values):
-        raise FilterRefused(_told(place), "anything-but takes texts and numbers, one or a list of them")
+        raise FilterRefused(_path_text(place), "anything-but takes texts and numbers, one or a list of them")
     return tuple(Equals(value) for value in values)
 
 
 def _bounds(operand: object, place: Place) -> tuple[tuple[str, float], ...]:
-    wrong = FilterRefused(_told(place), 'numeric is ["=", 5] or a range such as [">", 0, "<=", 5]')
+    wrong = FilterRefused(_path_text(place), 'numeric is ["=", 5] or a range such as [">", 0, "<=", 5]')
     if not isinstance(operand, list | tuple) or len(operand) not in (2, 4):
         raise wrong
     bounds = list(zip(operand[::2], operand[1::2], strict=True))
@@ -361,7 +365,7 @@ def _remarks(node: Fields, place: Place) -> Iterator[str]:
             yield from _remarks(member, here)
         elif name in ("N", "NS") and "dynamodb" in here and any(map(_needs_number, member.rules)):
             yield (
-                f"{_told(here)} never matches a number: DynamoDB's numbers are text in a record. Compare with "
+                f"{_path_text(here)} never matches a number: DynamoDB's numbers are text in a record. Compare with "
                 f'exact text, such as ["5"].'
             )
 

@@ -100,10 +100,10 @@ def read_response(
         return places
     if not places:
         return Succeeded(state)
-    return FailedFrom(places[0], _reported([sequences[place] for place in places]), state)
+    return FailedFrom(places[0], _failure_text([sequences[place] for place in places]), state)
 
 
-def _reported(named: list[str]) -> str:
+def _failure_text(named: list[str]) -> str:
     """Return in words which records a handler has named as failed."""
     if len(named) == 1:
         return f"the handler reported the record {named[0]} as failed"

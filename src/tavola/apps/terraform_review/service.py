@@ -491,7 +491,7 @@ async def _changed(
     if store.now() >= before.created_at + OPEN:
         raise ReviewClosed(review_id, before.created_at + OPEN)
     if expected is not None and before.version != expected:
-        raise VersionConflict(store.versions.records.named(before), expected, before)
+        raise VersionConflict(store.versions.records.describe(before), expected, before)
     return await _committed(store, before, await drafted(before, store.now()), by, why)
 
 

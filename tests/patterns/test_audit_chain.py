@@ -117,7 +117,7 @@ def test_versions_are_looked_at_while_verifying(chained: Any) -> None:
 
 def test_a_change_while_verifying_is_no_alarm(chained: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A version that comes between the reading of the record and of its history is no addition."""
-    real = chained._walked
+    real = chained._verify_versions
     late: list[int] = []
 
     def walked(*given: Any) -> Any:
@@ -125,7 +125,7 @@ def test_a_change_while_verifying_is_no_alarm(chained: Any, monkeypatch: pytest.
             late.append(chained.change(R1, put("done"), by="dan").version)
         return (yield from real(*given))
 
-    monkeypatch.setattr(chained, "_walked", walked)
+    monkeypatch.setattr(chained, "_verify_versions", walked)
     told = chained.verify(R1)
     assert (bool(told), told.versions) == (True, 4)
 
