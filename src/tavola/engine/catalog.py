@@ -33,22 +33,22 @@ IndexKind = Literal["local", "global"]
 
 
 class Throughput(msgspec.Struct, frozen=True):
-    """Provisioned units, and when they last went up or down."""
+    """Provisioned units, and when they were last increased and decreased."""
 
     reads: int
     writes: int
     increased_at_s: float | None = None
     decreased_at_s: float | None = None
-    decreases: int = 0  # on the day of the last one, by UTC
+    decreases: int = 0  # decreases on the UTC day of the last one
 
     def decreases_today(self, now_s: float) -> int:
-        """Return how often the units went down on this day."""
+        """Return how often the units were decreased on the day of `now_s`."""
         last_s = self.decreased_at_s
         return self.decreases if last_s is not None and last_s // _DAY_S == now_s // _DAY_S else 0
 
 
 class Stream(msgspec.Struct, frozen=True):
-    """A stream's settings; the label is the time of its enabling and part of its ARN."""
+    """The settings of a stream; the label is the time when it was enabled, and part of its ARN."""
 
     view: str
     label: str
@@ -61,12 +61,12 @@ class TimeToLive(msgspec.Struct, frozen=True):
     attribute: str
     enabled: bool
     changed_at_s: float
-    column: str | None = None  # the rack's, which orders the items that expire by when
+    column: str | None = None  # the column that orders items by expiry time
     filled_to: int | None = None  # the row up to which the column is filled; None: complete
 
 
 class PastCapacity(msgspec.Struct, frozen=True):
-    """What a table could take until it was changed: a table restored to a time before has it again."""
+    """The capacity that a table had until it was changed; a restore to an earlier time brings it back."""
 
     until_s: float
     billing: str
@@ -76,21 +76,21 @@ class PastCapacity(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, definition: TableDefinition, until_s: float) -> PastCapacity:
-        """Return what a definition says of it."""
+        """Return the capacity of a definition."""
         indexes = {index.name: index.throughput for index in definition.indexes}
         return cls(until_s, definition.billing, definition.throughput, definition.on_demand, indexes)
 
 
 class Recovery(msgspec.Struct, frozen=True):
-    """Point-in-time recovery: since when it is on, and how many days back it reaches."""
+    """Point-in-time recovery: when it was enabled, and how many days it reaches back."""
 
     enabled_at_s: float
     days: int
-    since: int = 0  # the last change of the log when it was switched on: further back nothing can be undone
+    since: int = 0  # the last change of the log when it was enabled; earlier changes cannot be undone
     past: tuple[PastCapacity, ...] = ()  # the earliest first
 
     def with_past_capacity(self, old: TableDefinition, new: TableDefinition, now_s: float) -> Recovery:
-        """Return the setting of a table that is changed, with the capacity it had in mind."""
+        """Return the setting with the capacity that the table had before a change."""
         had, has = PastCapacity.of(old, now_s), PastCapacity.of(new, now_s)
         if had == has:
             return self
@@ -99,9 +99,9 @@ class Recovery(msgspec.Struct, frozen=True):
 
 
 class Restored(msgspec.Struct, frozen=True):
-    """What a table is being restored from; once it is complete, nothing tells it from any other."""
+    """The source of a table that is being restored; removed once the restore is complete."""
 
-    at_s: float  # the time whose state it gets
+    at_s: float  # the time it is restored to
     table_arn: str | None = None
     backup_arn: str | None = None
 
@@ -116,21 +116,21 @@ class Insights(msgspec.Struct, frozen=True):
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """A resource policy, in the one form that is answered; None: it was taken away in this revision."""
+    """A resource policy in its normalized text; None if this revision removed it."""
 
     text: str | None
     revision: str  # epoch milliseconds
 
 
 class Destination(msgspec.Struct, frozen=True):
-    """A Kinesis stream that somebody wanted the changes of a table to go to."""
+    """A Kinesis stream that was configured as the destination of a table's changes."""
 
     stream: str
     precision: str | None = None
 
 
 class IndexDefinition(msgspec.Struct, frozen=True):
-    """A secondary index as it is kept."""
+    """The stored definition of a secondary index."""
 
     name: str
     kind: IndexKind
@@ -147,7 +147,7 @@ class IndexDefinition(msgspec.Struct, frozen=True):
 
 
 class TableDefinition(msgspec.Struct, frozen=True):
-    """A table as it is kept."""
+    """The stored definition of a table."""
 
     number: int
     account: str
@@ -160,7 +160,7 @@ class TableDefinition(msgspec.Struct, frozen=True):
     hash: str
     range: str | None
     indexes: tuple[IndexDefinition, ...] = ()
-    slots: int = 0  # how many were ever given out
+    slots: int = 0  # number of slots ever used
     billing: str = "PROVISIONED"
     on_demand_since_s: float | None = None
     throughput: Throughput = Throughput(0, 0)
@@ -174,9 +174,9 @@ class TableDefinition(msgspec.Struct, frozen=True):
     tags: dict[str, str] = {}
     encryption: dict[str, str] | None = None
     recovery: Recovery | None = None
-    insights: dict[int, Insights] = {}  # by the index's slot, that of the table itself under 0
+    insights: dict[int, Insights] = {}  # by index slot; 0 is the table itself
     restored: Restored | None = None
-    pins: int = 0  # how many jobs need the past of this table while they run
+    pins: int = 0  # running jobs that need the past of this table
     vectors: tuple[VectorDefinition, ...] = ()
     kinesis: tuple[Destination, ...] = ()
     settings_replication: str | None = None
@@ -184,11 +184,11 @@ class TableDefinition(msgspec.Struct, frozen=True):
 
     @property
     def scope(self) -> Scope:
-        """Return whose table it is."""
+        """Return the account and region of the table."""
         return Scope(self.account, self.region)
 
     def with_types(self, types: Mapping[str, str]) -> TableDefinition:
-        """Return the definition with these types, as far as a key or a search of it uses their attributes."""
+        """Return the definition with those of the attribute types that a key or vector search uses."""
         used = {self.hash, self.range}
         used |= {name for index in self.indexes for name in (*index.hash, *index.range)}
         used |= {name for vector in self.vectors for name, _ in vector.schema}
@@ -197,7 +197,7 @@ class TableDefinition(msgspec.Struct, frozen=True):
 
 
 class Index:
-    """A secondary index made ready: its schema, its columns, what it projects."""
+    """A secondary index at run time: its key schema, columns and projection."""
 
     __slots__ = ("column", "definition", "name", "projected", "schema", "size_column")
 
@@ -215,21 +215,21 @@ class Index:
 
     @property
     def is_global(self) -> bool:
-        """Tell whether the index has a partition key of its own."""
+        """Whether the index is global, with its own partition key."""
         return self.definition.kind == "global"
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return the rack's columns of this index: its key, and its size where that is not the item's."""
+        """Return the columns of this index: its key, and its entry size if that differs from the item size."""
         return (self.column,) if self.projected is None else (self.column, self.size_column)
 
     def is_ordered(self, column: str) -> bool:
-        """Tell whether a column of this index is its key, and so ranged over."""
+        """Return whether a column of this index is its key, and therefore ordered."""
         return column == self.column
 
 
 class Counts:
-    """How many rows a table and each of its indexes has, and how many bytes they count for."""
+    """The number of rows, and their size in bytes, of a table and of each of its indexes."""
 
     __slots__ = ("bytes", "index_bytes", "index_items", "items")
 
@@ -240,12 +240,12 @@ class Counts:
         self.index_bytes: dict[int, int] = {}
 
     def encode(self) -> bytes:
-        """Return the counts as they are kept."""
+        """Return the counts in their stored form."""
         return msgspec.json.encode((self.items, self.bytes, self.index_items, self.index_bytes))
 
     @classmethod
     def decode(cls, data: bytes) -> Counts:
-        """Return counts from what was kept."""
+        """Return counts from their stored form."""
         items, size, index_items, index_bytes = msgspec.json.decode(
             data, type=tuple[int, int, dict[int, int], dict[int, int]]
         )
@@ -255,7 +255,7 @@ class Counts:
 
 
 class Table:
-    """A definition made ready to work with."""
+    """A table at run time: its definition with schema, indexes, rows and journal."""
 
     __slots__ = (
         "arn",
@@ -292,12 +292,12 @@ class Table:
         self.indexes = tuple(Index(index, definition) for index in definition.indexes)
         self.by_name: Mapping[str, Index] = {index.name: index for index in self.indexes}
         self.has_local = any(not index.is_global for index in self.indexes)
-        # What an index entry is made of: an update of anything else leaves the entries as they are.
+        # The attributes that index entries depend on; an update of others leaves the entries unchanged.
         self.indexed = frozenset(
             name for index in self.indexes for name in (*index.schema.names, *(index.projected or ()))
         )
-        self.settled = False  # seen to have come out of CREATING
-        self.facts: TableFacts | None = None  # what a guard was told of it, while that holds
+        self.settled = False  # known to be past CREATING
+        self.facts: TableFacts | None = None  # cached for guards, while valid
         self.columns = tuple(column for index in self.indexes for column in index.columns)
         self.vectors: tuple[Vector, ...] = ()
         for kept in definition.vectors:
@@ -311,30 +311,30 @@ class Table:
             self.expiry = ttl.attribute
             self.indexed |= {ttl.attribute}
             self.columns += (ttl.column,)
-        self.journal = journal  # None: nobody looks back
+        self.journal = journal  # None: no stream and no recovery
         self.rows: TableStore = store.table(definition.number, self.columns)
         self.counts = counts
 
 
 class Catalog:
-    """Every table of every account and region in one store."""
+    """All tables of all accounts and regions in one store."""
 
     def __init__(self, store: Store, clock: Clock, *, keeps_all_history: bool = False) -> None:
-        """Read the catalog of a store; one that `remembers` keeps the past of every table."""
+        """Read the catalog of a store; with `remembers`, the past of every table is kept."""
         self._store = store
         self._clock = clock
         self.timeline = Timeline(clock)
         self.remembers = keeps_all_history
         self._logs: set[int] = set()
-        self.as_of_read_at_s: dict[int, float] = {}  # when the past of a table was last read
+        self.as_of_read_at_s: dict[int, float] = {}  # by table number, the time of the last read of its past
         self.history = HistoryCache()
-        self.has_changed = True  # something was changed that background work may follow from
+        self.has_changed = True  # a change may have created background work
         self._tables: dict[tuple[str, str, str], Table] = {}
         self._touched: set[Table] = set()
         self.load()
 
     def load(self) -> None:
-        """Read everything anew from the store, forgetting what was not committed."""
+        """Reload everything from the store, dropping uncommitted changes."""
         counts = dict(self._store.records(_COUNTS))
         self._logs = set(self._store.log_numbers())
         self.has_changed = True
@@ -360,7 +360,7 @@ class Catalog:
         return self._tables.get((scope.account, scope.region, name))
 
     def names(self, scope: Scope) -> list[str]:
-        """Return the names of a scope's tables in the order of their bytes."""
+        """Return the names of a scope's tables in byte order."""
         return sorted(
             name
             for account, region, name in self._tables
@@ -368,7 +368,7 @@ class Catalog:
         )
 
     def tables(self) -> Iterator[Table]:
-        """Return every table there is."""
+        """Return all tables."""
         return iter(self._tables.values())
 
     def of_number(self, number: int) -> Table | None:
@@ -376,14 +376,14 @@ class Catalog:
         return next((table for table in self._tables.values() if table.definition.number == number), None)
 
     def next_number(self) -> int:
-        """Return a number that no table has had."""
+        """Return a number that has never been used for a table."""
         kind, name = _SEQUENCE
         number = int(self._store.get_record(kind, name) or b"0") + 1
         self._store.put_record(kind, name, str(number).encode())
         return number
 
     def create(self, definition: TableDefinition) -> Table:
-        """Make the place of a new table and enter it."""
+        """Create a table."""
         self._store.create_table(definition.number)
         for index in definition.indexes:
             self.add_columns(definition, index)
@@ -394,12 +394,12 @@ class Catalog:
         return table
 
     def change(self, table: Table, definition: TableDefinition) -> Table:
-        """Put a table's new definition in the old one's place."""
+        """Replace the definition of a table and return the new `Table`."""
         if definition.recovery is not None:
             recovery = definition.recovery.with_past_capacity(table.definition, definition, self._clock.now())
             definition = msgspec.structs.replace(definition, recovery=recovery)
         changed = Table(definition, self._store, table.counts, self._journal(definition))
-        # A table that was there stays there, also if the clock has gone back to before it was made.
+        # An existing table stays active even if the clock was set back to before its creation.
         changed.settled = table.settled and definition.ready_at_s == table.definition.ready_at_s
         for vector in changed.vectors:
             vector.adopt_copy(table.vectors)
@@ -422,72 +422,72 @@ class Catalog:
         del self._tables[definition.account, definition.region, definition.name]
 
     def add_columns(self, table: TableDefinition, index: IndexDefinition) -> None:
-        """Make the columns of a new index in the table's rack."""
+        """Add the columns of a new index to the table's rows."""
         made = Index(index, table)
         for column in made.columns:
             self._store.add_column(table.number, column, ordered=made.is_ordered(column))
 
     def drop_columns(self, table: TableDefinition, index: IndexDefinition) -> None:
-        """Let go of the columns of an index in the table's rack."""
+        """Drop the columns of an index."""
         dropped = Index(index, table)
         for column in dropped.columns:
             self._store.drop_column(table.number, column, ordered=dropped.is_ordered(column))
 
     def add_vector(self, table: TableDefinition, vector: VectorDefinition) -> None:
-        """Make the columns of a new vector index in the table's rack."""
+        """Add the columns of a new vector index to the table's rows."""
         for column in Vector(vector, (), table.types, 0).columns:
             self._store.add_column(table.number, column, ordered=False)
 
     def drop_vector(self, table: TableDefinition, vector: VectorDefinition) -> None:
-        """Let go of the columns of a vector index in the table's rack."""
+        """Drop the columns of a vector index."""
         for column in Vector(vector, (), table.types, 0).columns:
             self._store.drop_column(table.number, column, ordered=False)
 
     def add_column(self, number: int, column: str) -> None:
-        """Make an ordered column in a table's rack that belongs to no index."""
+        """Add an ordered column that belongs to no index."""
         self._store.add_column(number, column, ordered=True)
 
     def drop_column(self, number: int, column: str) -> None:
-        """Let go of such a column."""
+        """Drop an ordered column that belongs to no index."""
         self._store.drop_column(number, column, ordered=True)
 
     @property
     def has_logs(self) -> bool:
-        """Tell whether there is a log of any table."""
+        """Whether any table has a change log."""
         return bool(self._logs)
 
     def logs(self) -> frozenset[int]:
-        """Return the numbers of the logs that there are, also of tables that are gone."""
+        """Return the numbers of all change logs, including those of deleted tables."""
         return frozenset(self._logs)
 
     def kept_logs(self) -> frozenset[int]:
-        """Return the numbers of logs that stay whole although their tables are gone, for backups' sake."""
+        """Return the numbers of logs of deleted tables that backups still need in full."""
         return frozenset(int(name) for name, _ in self._store.records(KEPT_LOG))
 
     def drop_log(self, number: int) -> None:
-        """Remove a log that nobody needs any more."""
+        """Remove a log that is no longer needed."""
         self._store.drop_log(number)
         self._logs.discard(number)
         self.history.forget(number)
 
     def mark_counts_changed(self, table: Table) -> None:
-        """Note that a table's counts have changed and are to be kept with this transaction."""
+        """Mark a table's counts as changed, to be saved with this transaction."""
         self._touched.add(table)
 
     def save_counts(self) -> None:
-        """Write the counts that have changed; the last act of a transaction."""
+        """Write the changed counts; the last step of a transaction."""
         for table in self._touched:
             self._store.put_record(_COUNTS, _number(table.definition), table.counts.encode())
         self._touched.clear()
 
     def is_active(self, table: Table) -> bool:
-        """Tell whether a table has come out of CREATING."""
+        """Return whether a table is past CREATING."""
         if not table.settled:
             table.settled = table.definition.ready_at_s <= self._clock.now()
         return table.settled
 
     def _journal(self, definition: TableDefinition) -> Journal | None:
-        """Return the journal of a table that somebody looks back at, its log made if it is the first."""
+        """Return the journal of a table with a stream or recovery, creating its log if needed; None without either."""
         view = definition.stream.view if definition.stream is not None and definition.stream.enabled else None
         history = self.remembers or definition.recovery is not None or definition.pins > 0
         if view is None and not history:

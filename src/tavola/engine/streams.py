@@ -1,8 +1,8 @@
-"""Changes: a table's streams, their shards, and the records that readers get.
+"""Streams: the streams of tables, their shards, and the records that readers get.
 
-A stream is a stretch of its table's log, from its enabling to its disabling. A shard is a range of partition
-hashes over a stretch of that stretch; shards are closed and followed by others after some hours, as AWS
-does, so a reader meets locally what it will meet there. Nothing of this is on the path of a write.
+A stream is the part of its table's change log from when it was enabled to when it was disabled. A shard is a range of
+partition hashes over a part of the stream. As on AWS, shards are closed after some hours and followed by child shards, so
+readers meet locally what they will meet there. Writes do not pay for any of this: they only append to the log.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tavola.values import Item, decode_item, item_size
 _KIND = "stream"
 _HASHES = 2**32  # a key begins with four bytes of the hash of its partition
 _SEQUENCE_BASE = 10**20  # AWS's numbers have 21 digits at least
-_WALK_ROWS = 10_000  # of the log that one read looks through at most
+_WALK_ROWS = 10_000  # maximum of log rows that one read goes through
 _CHUNK_ROWS = 32
 _SHARDS_OPEN_MAX = 64
 _SHARDS_KEPT_MAX = 4_000
@@ -43,7 +43,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Shard(msgspec.Struct, frozen=True):
-    """A range of partition hashes over a stretch of the log."""
+    """A range of partition hashes over a range of log ids."""
 
     id: str
     first: int  # the log id of its first possible record
@@ -56,13 +56,13 @@ class Shard(msgspec.Struct, frozen=True):
 
     @property
     def bounds(self) -> Bounds:
-        """Return the keys whose changes belong here."""
+        """Return the bounds of the keys whose changes belong to this shard."""
         upper = None if self.high == _HASHES else self.high.to_bytes(4, "big")
         return Bounds(self.low.to_bytes(4, "big"), upper)
 
 
 class Stream(msgspec.Struct, frozen=True):
-    """A stream as it is kept, also after it was disabled or its table deleted."""
+    """The stored state of a stream; it is kept after the stream is disabled or its table deleted."""
 
     number: int  # of the table and its log
     account: str
@@ -80,7 +80,7 @@ class Stream(msgspec.Struct, frozen=True):
 
     @property
     def scope(self) -> Scope:
-        """Return whose stream it is."""
+        """Return the account and region of the stream."""
         return Scope(self.account, self.region)
 
     @property
@@ -99,7 +99,7 @@ class Stream(msgspec.Struct, frozen=True):
 
 
 class Streams:
-    """Every stream that can still be read."""
+    """All streams that can still be read."""
 
     __slots__ = ("_catalog", "_kept", "_store")
 
@@ -110,7 +110,7 @@ class Streams:
         self.load()
 
     def load(self) -> None:
-        """Read the streams anew from the store."""
+        """Reload the streams from the store."""
         kept = (msgspec.json.decode(data, type=Stream) for _, data in self._store.records(_KIND))
         self._kept = {stream.arn: stream for stream in kept}
 
@@ -129,7 +129,7 @@ class Streams:
         )
 
     def free_moment(self, scope: Scope, table: str, now_s: float) -> float:
-        """Return a time whose label no stream of a table of this name has: now, or the next milliseconds."""
+        """Return the first time from now on whose label no other stream of a table of this name has."""
         taken = {
             stream.label for stream in self._kept.values() if (stream.scope, stream.table) == (scope, table)
         }
@@ -142,7 +142,7 @@ class Streams:
         return self._store.log(stream.number)
 
     def enable(self, table: Table, now_s: float) -> Stream:
-        """Begin the stream that a table's definition has newly got: one shard for each partition."""
+        """Create the stream of a table whose definition has just got one, with one shard for each partition."""
         definition = table.definition
         setting = definition.stream
         assert setting is not None, "a stream is begun where there is one"
@@ -168,7 +168,7 @@ class Streams:
         return self.save(msgspec.structs.replace(stream, shards=shards))
 
     def disable(self, table: Table, now_s: float) -> None:
-        """End a table's stream: nothing is added any more, and it can be read for another day."""
+        """Close the stream of a table; it can be read for another day."""
         for stream in self.of_table(table.definition.number):
             if stream.closed_at_s is None:
                 last = self.log(stream).span()[1]
@@ -176,7 +176,7 @@ class Streams:
                 self.save(msgspec.structs.replace(stream, shards=shards, closed_at_s=now_s))
 
     def replace_shards(self, stream: Stream, now_s: float, *, split: str | None = None) -> Stream:
-        """Close the open shards and open their children: one each, or two for the one to be split."""
+        """Close the open shards and open a child for each, or two for the one to `split`."""
         last = self.log(stream).span()[1]
         shards: list[Shard] = []
         children: list[Shard] = []
@@ -193,7 +193,7 @@ class Streams:
         return self.save(msgspec.structs.replace(stream, shards=(*shards, *children)))
 
     def split_to_throughput(self, table: Table, now_s: float) -> None:
-        """Split shards of a table's stream until there is one for each partition that its throughput asks for."""
+        """Split open shards until there is one for each partition that the table's throughput needs."""
         for stream in self.of_table(table.definition.number):
             current = stream
             while current.closed_at_s is None:
@@ -204,7 +204,7 @@ class Streams:
                 current = self.replace_shards(current, now_s, split=widest.id)
 
     def roll_and_expire(self, now_s: float) -> None:
-        """Roll shards that are old enough, and forget shards and streams whose records are gone."""
+        """Replace shards that are old enough, and remove shards and streams whose records have expired."""
         horizon_s = now_s - STREAM_RETENTION_S
         for stream in self:
             if stream.closed_at_s is not None and stream.closed_at_s < horizon_s:
@@ -226,7 +226,7 @@ class Streams:
                 self.replace_shards(current, now_s)
 
     def has_due_work(self, now_s: float) -> bool:
-        """Tell whether `tend` has something to do."""
+        """Return whether `roll_and_expire` has something to do."""
         horizon_s = now_s - STREAM_RETENTION_S
         return any(
             (stream.closed_at_s is not None and stream.closed_at_s < horizon_s)
@@ -240,7 +240,7 @@ class Streams:
         )
 
     def save(self, stream: Stream) -> Stream:
-        """Keep a stream in the place of what it was."""
+        """Store the new state of a stream."""
         assert len(stream.shards) <= _SHARDS_KEPT_MAX, "shards are forgotten after a day"
         self._store.put_record(_KIND, _name(stream), msgspec.json.encode(stream))
         self._kept[stream.arn] = stream
@@ -248,12 +248,12 @@ class Streams:
 
 
 def label_of(moment_s: float) -> str:
-    """Return the label of a stream that was enabled at a time: to the millisecond, as AWS writes it."""
+    """Return the label of a stream that was enabled at a time, to the millisecond, in AWS's format."""
     return datetime.fromtimestamp(moment_s, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
 
 
 def partitions_of(table: Table) -> int:
-    """Return how many partitions AWS would give a new table of this throughput."""
+    """Return the number of partitions that AWS would give a new table of this throughput."""
     definition = table.definition
     warm = definition.warm or {}
     if definition.billing == "PAY_PER_REQUEST":
@@ -266,21 +266,21 @@ def partitions_of(table: Table) -> int:
 
 
 def sequence_number(id_: int) -> str:
-    """Return a change's place in its log as AWS writes it: of one width, so texts sort as numbers."""
+    """Return the sequence number of a log id; all have the same width, so that they sort as text."""
     return str(_SEQUENCE_BASE + id_)
 
 
 def id_of_sequence(text: str) -> int | None:
-    """Return the place that a sequence number stands for; None if it is none of ours."""
+    """Return the log id of a sequence number, or None if it is not valid."""
     if not text.isdecimal() or len(text) != len(str(_SEQUENCE_BASE)):
         return None
     return int(text) - _SEQUENCE_BASE
 
 
 def read_shard(log: ChangeLog, shard: Shard, after: int, limit: int) -> tuple[list[LogRow], int]:
-    """Return changes of a shard past an id, and the id to go on after: nothing up to it is left out.
+    """Return changes of a shard after an id, and the id to continue after; nothing before it is left out.
 
-    They are read a few at a time, so that no more is held than about what an answer may have.
+    They are read a few at a time, so that memory stays near the size limit of a response.
     """
     last = log.span()[1] if shard.last is None else shard.last
     upto = min(last, after + _WALK_ROWS)
@@ -297,7 +297,7 @@ def read_shard(log: ChangeLog, shard: Shard, after: int, limit: int) -> tuple[li
 
 
 def render_record(stream: Stream, row: LogRow) -> tuple[bytes, int]:
-    """Return a change as the record that readers of the stream get, and the bytes it counts for."""
+    """Return the stream record of a change, as JSON, and its size in bytes."""
     kind = row.mark & KIND_BITS
     new = new_image(row)
     image = new if new is not None else row.old

@@ -1,4 +1,4 @@
-"""Safeguards: what stands between a server and whoever connects to it."""
+"""Safeguards: TLS, verification of callers, the access log and allowed host names of a server."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tavola.server.callers import Callers
 
 @dataclass(frozen=True, slots=True)
 class Safeguards:
-    """As it stands: no encryption on the way, everybody is taken at their word, and nothing is noted."""
+    """The safeguards of a server; by default no TLS, no verification of callers and no access log."""
 
     tls: SSLContext | None = None
-    callers: Callers | None = None  # None: the doors are open
-    log: AccessLog | None = None  # who opens it closes it, after the server
-    hosts: tuple[str, ...] = ()  # names of this server, beside the one it listens on
+    callers: Callers | None = None  # None: callers are not verified
+    log: AccessLog | None = None  # closed by its opener, after the server
+    hosts: tuple[str, ...] = ()  # further host names of this server
 
 
 NO_SAFEGUARDS = Safeguards()
