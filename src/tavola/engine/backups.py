@@ -23,12 +23,12 @@ BackupStatus = Literal["CREATING", "AVAILABLE", "DELETED"]
 
 
 class Backup(msgspec.Struct, frozen=True):
-    """A backup as it is kept."""
+    """The stored state of a backup."""
 
     id: str
     name: str
     type: BackupType
-    number: int  # of its rack
+    number: int  # of its rows in the store
     definition: TableDefinition  # as its table had it, with the table's own number
     created_at_s: float
     status: BackupStatus
@@ -39,7 +39,7 @@ class Backup(msgspec.Struct, frozen=True):
 
     @property
     def scope(self) -> Scope:
-        """Return whose backup it is."""
+        """Return the account and region of the backup."""
         return self.definition.scope
 
     @property
@@ -66,13 +66,13 @@ class Backups:
         return None if data is None else msgspec.json.decode(data, type=Backup)
 
     def save(self, backup: Backup) -> Backup:
-        """Keep a backup, in place of what was kept of it before."""
+        """Store a backup, replacing its earlier state."""
         name = _name(backup.scope, backup.definition.name, backup.id)
         self._store.put_record(_KIND, name, msgspec.json.encode(backup), due_s=backup.expires_at_s)
         return backup
 
     def create_table(self, backup: Backup) -> None:
-        """Make the rack that a backup is copied to; nobody ranges over its columns, so they have no order."""
+        """Create the rows that a backup is copied to; its columns are never queried, so they have no indexes."""
         self._store.create_table(backup.number)
         for column in self.table(backup).columns:
             self._store.add_column(backup.number, column, ordered=False)
@@ -90,14 +90,14 @@ class Backups:
         self._store.delete_record(_KIND, _name(backup.scope, backup.definition.name, backup.id))
 
     def drop_expired(self, now_s: float) -> int:
-        """Remove the backups whose time is over, and return how many they were."""
+        """Remove expired backups and return their number."""
         expired = self._expired(now_s)
         for backup in expired:
             self.drop(backup)
         return len(expired)
 
     def any_expired(self, now_s: float) -> bool:
-        """Tell whether there is a backup whose time is over."""
+        """Return whether any backup has expired."""
         return bool(self._expired(now_s))
 
     def _expired(self, now_s: float) -> list[Backup]:
@@ -109,7 +109,7 @@ class Backups:
 
 
 def pin(catalog: Catalog, table: Table) -> tuple[Table, int]:
-    """Have a table's past kept from now on; return the table and the place in its log that is now."""
+    """Keep a table's past from now on; return the table and the current position of its log."""
     definition = table.definition
     pinned = catalog.change(table, msgspec.structs.replace(definition, pins=definition.pins + 1))
     assert pinned.journal is not None, "a table that is pinned is journalled"
@@ -117,7 +117,7 @@ def pin(catalog: Catalog, table: Table) -> tuple[Table, int]:
 
 
 def unpin(catalog: Catalog, store: Store, number: int) -> None:
-    """Let go of a table's past; if the table is gone meanwhile, of its rows and log too."""
+    """Stop keeping a table's past; if the table was deleted meanwhile, remove its rows and log."""
     table = catalog.of_number(number)
     if table is not None:
         definition = table.definition
@@ -135,12 +135,12 @@ def unpin(catalog: Catalog, store: Store, number: int) -> None:
 
 
 def keep_table(store: Store, definition: TableDefinition) -> None:
-    """Keep what is needed to go on reading the past of a table that is being deleted."""
+    """Keep the definition of a table that is being deleted while its past is still read."""
     store.put_record(KEPT_LOG, str(definition.number), msgspec.json.encode(definition))
 
 
 def pinned_table(catalog: Catalog, store: Store, number: int, position: int) -> Table:
-    """Return a pinned table as it was at a place in its log, also when it was deleted meanwhile.
+    """Return a pinned table as of a position in its log, even if it was deleted meanwhile.
 
     For a step of a job, whose transaction is open.
     """
@@ -155,13 +155,13 @@ def pinned_table(catalog: Catalog, store: Store, number: int, position: int) -> 
 
 
 def kept_tables(store: Store) -> list[Table]:
-    """Return the tables that were deleted while somebody copied from them, as far as they are kept for that."""
+    """Return the deleted tables that are kept because they are still being copied."""
     kept = (msgspec.json.decode(data, type=TableDefinition) for _, data in store.records(KEPT_LOG))
     return [Table(definition, store, Counts()) for definition in kept]
 
 
 def _do_nothing() -> None:
-    """Begin nothing: a step has its transaction."""
+    """Do nothing: the step of a job has an open transaction."""
 
 
 def _kept_definition(store: Store, number: int) -> TableDefinition | None:

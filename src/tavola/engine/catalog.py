@@ -1,8 +1,8 @@
 """Catalog: table and index definitions, their states and their counters.
 
-A definition is what is kept in the store, frozen; a `Table` is a definition made ready: schemas, columns
-and the rack its rows lie on. A changed definition makes a new `Table`, so nobody holds half a change.
-Tables are numbered once and for all: one made again under an old name inherits nothing.
+A definition is frozen and stored; a `Table` is a definition at run time, with schemas, columns and rows. A changed
+definition creates a new `Table`, so a reader never sees half of a change. Each table has a number that is never reused:
+a table that is created again under an old name inherits nothing.
 """
 
 from __future__ import annotations
@@ -408,9 +408,9 @@ class Catalog:
         return changed
 
     def drop(self, table: Table, *, keep_rows: bool = False) -> None:
-        """Remove a table, and all that is in it unless a backup takes the rows over.
+        """Remove a table, and its rows unless a backup takes them over.
 
-        Its log stays: a stream can be read for a day after its table is gone.
+        Its log is kept: a stream can be read for a day after its table was deleted.
         """
         definition = table.definition
         if not keep_rows:

@@ -25,32 +25,32 @@ _SLICE_BYTES = 512 * 1024
 
 
 class CopyIncomplete(TavolaError):
-    """A copy that has come to its end without being what it was made of."""
+    """A finished copy does not have the items of its source."""
 
 
 @dataclass(frozen=True, slots=True)
 class CopyPosition:
-    """How far a copy has come, and how many rows it takes next."""
+    """The progress of a copy, and the number of rows of its next step."""
 
     after: bytes = b""  # the last key that is done; empty: none yet
     rows: int = 64
 
     def encode(self) -> dict[str, str | int]:
-        """Return the place as a job keeps it."""
+        """Return the position in the form that a job stores."""
         return {"after": self.after.hex(), "rows": self.rows}
 
     @classmethod
     def decode(cls, state: dict[str, str | int]) -> CopyPosition:
-        """Return the place that a job has kept."""
+        """Return the position that a job has stored."""
         return cls(bytes.fromhex(str(state["after"])), int(state["rows"]))
 
 
 START = CopyPosition()
-"""Where a copy begins."""
+"""The position at which a copy begins."""
 
 
 def copy_slice(source: Table, target: Table, place: CopyPosition) -> CopyPosition | None:
-    """Copy the rows after a place, count them, and return the place reached; None when that was all."""
+    """Copy the rows after a position and count them; return the next position, or None at the end."""
     bounds = Bounds(place.after + b"\x00" if place.after else b"", None)
     found = source.rows.rows(bounds, place.rows)
     if found:
@@ -70,7 +70,7 @@ def copy_slice(source: Table, target: Table, place: CopyPosition) -> CopyPositio
 
 
 def check_complete(target: Table, items: int, bytes_: int) -> None:
-    """Refuse a finished copy that does not hold the items that it should."""
+    """Raise CopyIncomplete if a finished copy has other counts than expected."""
     counts = target.counts
     if (counts.items, counts.bytes) != (items, bytes_):
         raise CopyIncomplete(
@@ -108,7 +108,7 @@ def _reusable_columns(source: Table, index: Index | Vector) -> range | None:
 
 
 def _are_alike(one: Index | Vector, other: Index | Vector) -> bool:
-    """Tell whether two indexes make the same entries."""
+    """Return whether two indexes have the same entries for every item."""
     if one.projected != other.projected:
         return False
     if isinstance(one, Index):

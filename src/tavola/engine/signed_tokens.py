@@ -1,8 +1,7 @@
-"""Seals: texts that callers carry and hand back unchanged, or not at all.
+"""TokenSigner: signed tokens, such as shard iterators and page tokens, that callers carry and return unchanged.
 
-An iterator or a page token names a place in somebody's data. Its content is readable but carries a code
-made with a secret that only this store has, over its purpose and its owner too: one that was forged, made
-elsewhere or handed to somebody else is simply not a token.
+A token names a position in an account's data. Its content is readable, but it is signed with the store's secret, together
+with its purpose and its owner: a token that is forged, or comes from another store or another account, is invalid.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class TokenSigner:
-    """Makes and opens tokens under the store's secret, which is made when the first one is."""
+    """Signs and verifies tokens with the store's secret, which is created with the first token."""
 
     __slots__ = ("_begin", "_entropy", "_secret", "_store")
 
@@ -40,13 +39,13 @@ class TokenSigner:
         self._secret: bytes | None = None
 
     def sign(self, purpose: str, scope: Scope, payload: dict[str, Any]) -> str:
-        """Return a token for this owner that `open` gives the payload back for."""
+        """Return a token for this owner from which `open` returns the payload."""
         secret = self._load_secret() or self._create_secret()
         data = _encode(payload)
         return urlsafe_b64encode(_code(secret, purpose, scope, data) + data).decode()
 
     def open(self, purpose: str, scope: Scope, token: str) -> dict[str, Any] | None:
-        """Return the payload of a token; None if it is not one that this owner was given for this."""
+        """Return the payload of a token; None if it is not valid for this owner and purpose."""
         secret = self._load_secret()
         if secret is None or not token.isascii():
             return None
@@ -60,7 +59,7 @@ class TokenSigner:
         return _decode(data)
 
     def forget_secret(self) -> None:
-        """Read the secret anew, after a transaction in which it may have been made was undone."""
+        """Forget the secret, because the transaction that created it may have been rolled back."""
         self._secret = None
 
     def _load_secret(self) -> bytes | None:

@@ -1,8 +1,8 @@
-"""Emulation: what production does to a request, on purpose, and who notices.
+"""Emulation: effects of production that an engine can reproduce on purpose.
 
-The operations ask here before they write, and after they have read: may this pass, what does it see, is it
-left undone? Each hardship is a module of its own and is None unless its switch is on. Hot keys are counted here
-too, since this is where every access comes by.
+Operations consult it before they write and after they read: is the request throttled, does it conflict, which state of the
+table does it see, is it left unprocessed? Each effect is a module of its own and is None unless its switch is on. Hot keys
+are counted here too, because every access passes here.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from tavola.protocol.faults import (
 from tavola.values import Item
 
 _PASSED = CancellationReason("None")
-_REFUSED_MAX = 400  # charges that one call can have refused: a hundred actions, with some indexes each
+_REFUSED_MAX = 400  # refused charges of one call: a hundred actions with a few indexes each
 
 
 @dataclass(frozen=True, slots=True)
 class HotItem:
-    """A hot key as a person reads it: its attributes, what was counted, and by how much that may be too much."""
+    """A hot key: its attributes, its count, and by how much the count may be too high."""
 
     key: Item
     count: float
@@ -62,7 +62,7 @@ class Hottest:
 
 
 class Emulation:
-    """What is emulated in one engine, and its state; forgotten when the engine is closed."""
+    """The effects that are emulated in one engine, and their state, which is not stored."""
 
     def __init__(self, switches: Switches, clock: Clock) -> None:
         self.switches = switches
@@ -72,7 +72,7 @@ class Emulation:
         self.conflicts: Conflicts | None = None
         self.unprocessed: UnprocessedMembers | None = None
         self._watches: dict[tuple[int, int], HotKeyCounters] = {}
-        self._refused: deque[ItemAccess] = deque(maxlen=_REFUSED_MAX)  # since somebody last asked
+        self._refused: deque[ItemAccess] = deque(maxlen=_REFUSED_MAX)  # since the last `take_refused`
         if switches.throughput:
             self.throughput = ThroughputMeter(clock, switches.split_after_s)
         if switches.needs_history:
@@ -94,23 +94,23 @@ class Emulation:
     # Reads.
 
     def table_view(self, table: Table, index: Index | None, consistent: bool | None) -> Table:
-        """Return a table as a read sees it."""
+        """Return the state of a table that a read sees."""
         if self.staleness is None:
             return table
         return self.staleness.table_view(table, index, consistent=bool(consistent))
 
     def charge_item_read(self, table: Table, key: bytes, units: float) -> None:
-        """Let a read of one item pass, or throttle it."""
+        """Charge a read of one item, or throttle it."""
         if self._meters(table):
             self._charge_or_throttle([Charge(table, None, "Read", key, units)])
 
     def charge_page(self, span: Span, units: float) -> None:
-        """Let a page of a query or scan pass, or throttle it."""
+        """Charge a page of a query or scan, or throttle it."""
         if self._meters(span.table):
             self._charge_or_throttle([page_charge(span, units)])
 
     def charge_transaction_reads(self, reads: Sequence[tuple[Table, bytes, float]]) -> None:
-        """Let a transactional read pass, or cancel it with a reason for each item."""
+        """Charge a transactional read, or cancel it with a reason for each item."""
         if self.conflicts is not None:
             met = [self.conflicts.blocks_read(_place(table, key)) for table, key, _ in reads]
             _cancel([ONGOING if each else _PASSED for each in met])
@@ -121,12 +121,12 @@ class Emulation:
     # Writes.
 
     def check_conflict(self, table: Table, key: bytes) -> None:
-        """Refuse a single write that meets a transaction on its item."""
+        """Refuse a single write whose item is in a running transaction."""
         if self.conflicts is not None and self.conflicts.blocks_write(_place(table, key)):
             raise TransactionConflictFault()
 
     def charge_write(self, change: ItemWrite) -> None:
-        """Let a single write pass, or throttle it."""
+        """Charge a single write, or throttle it."""
         if self._meters(change.table):
             self._charge_or_throttle(write_charges(change))
         self._hold_written_item(change.current)
@@ -136,12 +136,12 @@ class Emulation:
         self._charge_or_throttle(check_charges(standing))
 
     def check_token(self, scope: Scope, token: str) -> None:
-        """Refuse a transaction whose token is still at work."""
+        """Refuse a transaction whose token belongs to one that is still running."""
         if self.conflicts is not None and self.conflicts.in_progress(scope, token):
             raise TransactionInProgressFault()
 
     def check_transaction_conflicts(self, places: Sequence[tuple[Table, bytes] | None]) -> None:
-        """Cancel a write transaction that meets another on one of its items."""
+        """Cancel a write transaction if one of its items is in another one."""
         if self.conflicts is not None:
             _cancel(
                 [
@@ -153,14 +153,14 @@ class Emulation:
     def charge_transaction(
         self, staged: Sequence[tuple[CurrentItem, ItemWrite | None]], scope: Scope, token: str | None
     ) -> None:
-        """Let a write transaction pass and hold its items, or cancel it with a reason for each action."""
+        """Charge a write transaction and hold its items, or cancel it with a reason for each action."""
         self._charge_all_or_throttle([_action_charges(*each) for each in staged])
         if self.conflicts is not None:
             places = [_place(standing.table, standing.key) for standing, _ in staged]
             self.conflicts.hold_transaction(places, scope, token)
 
     def charge_cancelled_transaction(self, standings: Sequence[CurrentItem]) -> None:
-        """Charge a transaction that was cancelled: it took what it would have taken."""
+        """Charge a cancelled transaction as much as it would have consumed."""
         charges = [
             charge for standing in standings for charge in check_charges(standing, TRANSACTION_UNITS_FACTOR)
         ]
@@ -171,7 +171,7 @@ class Emulation:
     # Batches.
 
     def choose_unwritten(self, changes: Sequence[ItemWrite]) -> frozenset[int]:
-        """Return the places of a batch's writes that are left undone; throttle it where all would be."""
+        """Return the positions of the writes that a batch leaves unprocessed; throttle it if none would be processed."""
         left = set() if self.unprocessed is None else set(self.unprocessed.choose_unprocessed(len(changes)))
         refused: list[Throttle] = []
         for place, change in enumerate(changes):
@@ -192,7 +192,7 @@ class Emulation:
         return frozenset(left)
 
     def choose_unread(self, reads: Sequence[tuple[Table, bytes, float]]) -> frozenset[int]:
-        """Return the places of a batch's reads that are left undone; throttle it where all would be."""
+        """Return the positions of the reads that a batch leaves unprocessed; throttle it if none would be processed."""
         left = set() if self.unprocessed is None else set(self.unprocessed.choose_unprocessed(len(reads)))
         refused: list[Throttle] = []
         for place, (table, key, units) in enumerate(reads):
@@ -209,11 +209,11 @@ class Emulation:
 
     @property
     def interleaves(self) -> bool:
-        """Tell whether stream records change places."""
+        """Whether stream records of different items are reordered."""
         return self.switches.interleave_s is not None
 
     def read_shard(self, log: ChangeLog, shard: Shard, after: int, limit: int) -> tuple[list[LogRow], int]:
-        """Return changes of a shard past an id, mixed across items, and the id to go on after."""
+        """Return changes of a shard after an id, reordered across items, and the id to continue after."""
         window_s = self.switches.interleave_s
         assert window_s is not None, "what does not interleave is read as it is"
         return read_interleaved(
@@ -241,7 +241,7 @@ class Emulation:
     # Hot keys.
 
     def hottest(self, table: Table, index: Index | None, count: int) -> Hottest:
-        """Return the hottest keys of a table or global index since it was first watched."""
+        """Return the hottest keys of a table or global index since counting began."""
         watch = self._watches.get(_watched(table, index)) or HotKeyCounters()
         schema = table.schema if index is None else index.schema
         bare = not schema.range  # every partition key is a whole key
@@ -259,7 +259,7 @@ class Emulation:
         )
 
     def take_refused(self) -> tuple[ItemAccess, ...]:
-        """Return what was refused for want of throughput since this was last asked, as touches without units."""
+        """Return the accesses that were throttled since the last call, without units."""
         if not self._refused:
             return ()
         refused = tuple(self._refused)
@@ -267,11 +267,11 @@ class Emulation:
         return refused
 
     def forget(self, table: Table, index: Index | None) -> None:
-        """Count a table's or index's keys anew."""
+        """Reset the counters of a table or index."""
         self._watches.pop(_watched(table, index), None)
 
     def drop(self, table: Table) -> None:
-        """Let go of all that is known of a table that is deleted."""
+        """Drop the state of a deleted table."""
         number = table.definition.number
         for place in [place for place in self._watches if place[0] == number]:
             del self._watches[place]
@@ -279,7 +279,7 @@ class Emulation:
             self.throughput.drop(table)
 
     def _meters(self, table: Table) -> bool:
-        """Tell whether anybody asks what an access of a table takes."""
+        """Return whether accesses of a table are charged or counted."""
         return self.throughput is not None or bool(table.definition.insights)
 
     def _charge_or_throttle(self, charges: list[Charge]) -> None:
@@ -288,7 +288,7 @@ class Emulation:
             raise fault_of(throttles)
 
     def _charge_all_or_throttle(self, actions: list[list[Charge]]) -> None:
-        """Let every action of a transaction pass, or none, with a reason for each."""
+        """Charge all actions of a transaction, or cancel it with a reason for each."""
         everything = [charge for charges in actions for charge in charges]
         if self.throughput is None:
             self._note(everything, throttled=False)
@@ -303,7 +303,7 @@ class Emulation:
         self._note(everything, throttled=False)
 
     def _throttles(self, charges: list[Charge]) -> list[Throttle]:
-        """Return what stands in a request's way; where nothing does, it is charged."""
+        """Return the limits that throttle a request; charge it if there are none."""
         if self.throughput is not None:
             throttles = self.throughput.throttles(charges)
             if throttles:
@@ -314,7 +314,7 @@ class Emulation:
         return []
 
     def _note_throttled(self, charges: list[Charge], throttles: list[Throttle]) -> None:
-        """Count a refused request where it was refused: at its table, or at the index that had no room."""
+        """Count a throttled request at the table or index that throttled it."""
         assert self.throughput is not None, "only throughput throttles"
         refusing = {throttle.arn for throttle in throttles}
         own = [
@@ -349,7 +349,7 @@ class Emulation:
 
 
 def insights_mode(table: Table, index: Index | None) -> str | None:
-    """Return what Contributor Insights watches of a table or global index; None if it does not."""
+    """Return the mode of Contributor Insights for a table or global index; None if it is off."""
     insights = table.definition.insights
     if not insights:
         return None
@@ -358,7 +358,7 @@ def insights_mode(table: Table, index: Index | None) -> str | None:
 
 
 def active_emulation(standing: Emulation | None, catalog: Catalog, clock: Clock) -> Emulation | None:
-    """Return what there is to emulate, or to watch by what the catalog says; None, and nobody pays for it."""
+    """Return the emulation if any switch or Contributor Insights is on; None otherwise, which costs nothing."""
     if standing is not None and standing.switches.any:
         return standing
     if not has_insights(catalog):
@@ -367,7 +367,7 @@ def active_emulation(standing: Emulation | None, catalog: Catalog, clock: Clock)
 
 
 def has_insights(catalog: Catalog) -> bool:
-    """Tell whether the keys of any table or index are watched."""
+    """Return whether Contributor Insights is on for any table or index."""
     return any(
         setting.enabled for table in catalog.tables() for setting in table.definition.insights.values()
     )
@@ -397,6 +397,6 @@ def _action_charges(standing: CurrentItem, change: ItemWrite | None) -> list[Cha
 
 
 def _cancel(reasons: list[CancellationReason]) -> None:
-    """Cancel a transaction that one of its actions has a reason against."""
+    """Raise TransactionCanceledFault if any action has a reason."""
     if any(reason is not _PASSED for reason in reasons):
         raise TransactionCanceledFault(reasons)

@@ -221,18 +221,22 @@ class Store:
         """Whether a transaction is open."""
         return self._connection.in_transaction
 
-    @translate_errors
     def begin(self) -> None:
         """Start a transaction."""
-        self._cursor.execute("BEGIN IMMEDIATE")
+        try:
+            self._cursor.execute("BEGIN IMMEDIATE")
+        except apsw.Error as error:
+            raise store_error(error) from error
 
-    @translate_errors
     def commit(self) -> None:
         """Make the transaction durable, or roll it back and raise; then checkpoint a long WAL.
 
         If the checkpoint fails, the commit is durable all the same, so the error goes to `trouble` and is not raised.
         """
-        self._cursor.execute("COMMIT")
+        try:
+            self._cursor.execute("COMMIT")
+        except apsw.Error as error:
+            raise store_error(error) from error
         if self._wal_pages >= _CHECKPOINT_PAGES:
             self._wal_pages = 0
             try:
