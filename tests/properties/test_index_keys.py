@@ -32,7 +32,7 @@ from tavola import (
 from tavola.client import updates
 from tavola.client.context import Context
 from tavola.client.marshalling import entity_of, item_of
-from tavola.client.updates import UpdatePlan
+from tavola.client.updates import PreparedUpdate
 from tavola.model import Change, shape_of
 from tavola.protocol.faults import ValidationFault
 
@@ -262,13 +262,13 @@ def test_a_field_that_a_change_is_taken_from_is_watched(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("forgotten", ["by_owner", "urgent", "by_state"])
 def test_a_forgotten_index_is_seen(monkeypatch: pytest.MonkeyPatch, forgotten: str) -> None:
     """The comparison with a rebuild finds an update that leaves one index alone: the planted fault."""
-    made: Callable[..., None] = UpdatePlan.__init__
+    made: Callable[..., None] = PreparedUpdate.__init__
 
-    def forget(self: UpdatePlan, *args: Any) -> None:
+    def forget(self: PreparedUpdate, *args: Any) -> None:
         made(self, *args)
         self.affected = tuple(k for k in self.affected if k.index is None or k.index.label != forgotten)
 
-    monkeypatch.setattr(UpdatePlan, "__init__", forget)
+    monkeypatch.setattr(PreparedUpdate, "__init__", forget)
     with connect("memory:") as db:
         db.create_tables(Works)
         db.put(Job(team="x", number=1, owner="ann", cost=Decimal(1)))

@@ -1,8 +1,16 @@
-"""Signatures: requests of DynamoDB as the bytes that go out, signed with a key as AWS wants it (SigV4).
+"""AWS Signature Version 4 for DynamoDB requests.
 
-What is the same from one request to the next is prepared: for a second the date, for a day the key that signs, for
-as long as the signer lives all that is said of the endpoint. Then a request costs four hashes. botocore's signer is
-the judge of this one, in a test.
+AWS authenticates a request by an HMAC over its text, with a key derived from the secret, the date, region and service:
+
+    key        = HMAC(HMAC(HMAC(HMAC("AWS4" + secret, date), region), service), "aws4_request")
+    canonical  = POST, path, headers, SHA-256(body)
+    to sign    = "AWS4-HMAC-SHA256", time, date/region/service/aws4_request, SHA-256(canonical)
+    signature  = HMAC(key, to sign)
+
+Most of that is the same from request to request. The signer keeps the derived key for a day, the texts with the time for a
+second, and the texts about the endpoint for its lifetime; HMAC states of the key are copied instead of set up anew. A
+request then costs four hashes. Only what DynamoDB needs is implemented: POST requests, a fixed set of headers, no query
+string, no chunked bodies. A test compares the result with botocore's signer.
 """
 
 from __future__ import annotations

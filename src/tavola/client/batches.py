@@ -21,7 +21,7 @@ from tavola.client.effects import Call, CallGroup, Program, Sleep
 from tavola.client.errors import ItemImmutable
 from tavola.client.expiry import expired
 from tavola.client.marshalling import entity_of, item_of
-from tavola.client.progress import Progress, Telling
+from tavola.client.progress import Progress, ProgressReporter
 from tavola.client.writes import keyed, named
 from tavola.errors import ErrorKind, TavolaError
 from tavola.limits import BATCH_GET_KEYS_MAX, BATCH_WRITE_REQUESTS_MAX, REQUEST_BYTES_MAX
@@ -218,7 +218,7 @@ def _get_request(chunk: Sequence[_Wanted[Any]], firmly: set[str], consistent: bo
 
 
 def put_many(
-    context: Context, entities: Iterable[Entity], *, progress: Telling | None = None
+    context: Context, entities: Iterable[Entity], *, progress: ProgressReporter | None = None
 ) -> Program[int]:
     """Store entities unconditionally, 25 to a request, and return how many; existing items are replaced.
 
@@ -229,7 +229,7 @@ def put_many(
 
 
 def delete_many(
-    context: Context, keys: Iterable[PrimaryKey[Any] | Entity], *, progress: Telling | None = None
+    context: Context, keys: Iterable[PrimaryKey[Any] | Entity], *, progress: ProgressReporter | None = None
 ) -> Program[int]:
     """Delete items, 25 to a request, and return how many keys were given; items that do not exist are no error."""
     return write_many(context, deletes=keys, progress=progress)
@@ -240,7 +240,7 @@ def write_many(
     *,
     puts: Iterable[Entity] = (),
     deletes: Iterable[PrimaryKey[Any] | Entity] = (),
-    progress: Telling | None = None,
+    progress: ProgressReporter | None = None,
 ) -> Program[int]:
     """Store entities, then delete others, as `put_many` and `delete_many` do, in the same requests."""
     total = len(puts) + len(deletes) if isinstance(puts, Sized) and isinstance(deletes, Sized) else None
@@ -292,7 +292,7 @@ class _Rounds:
 class _Writer:
     """Writes on their way: what waits, and how many were taken."""
 
-    def __init__(self, context: Context, total: int | None, progress: Telling | None) -> None:
+    def __init__(self, context: Context, total: int | None, progress: ProgressReporter | None) -> None:
         self._rounds = _Rounds(context, "written")
         self._total = total
         self._progress = progress

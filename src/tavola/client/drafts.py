@@ -53,7 +53,7 @@ PASSING: dict[str, tuple[ReasonKind, type[Fault]]] = {
 }
 
 
-class Draft:
+class PreparedWrite:
     """An intent on its way to being done."""
 
     def __init__(self, context: Context, intent: Intent[Any]) -> None:

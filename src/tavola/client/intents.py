@@ -9,7 +9,7 @@ from tavola.client.arguments import check_condition
 from tavola.client.batches import Place, place_of
 from tavola.client.context import Context
 from tavola.client.errors import ItemImmutable, TransactionRefused
-from tavola.client.updates import UpdatePlan
+from tavola.client.updates import PreparedUpdate
 from tavola.client.writes import NO_CHANGE, keyed, named
 from tavola.limits import TRANSACTION_ACTIONS_MAX, TRANSACTION_TOKEN_CHARACTERS_MAX
 from tavola.model import Change, Condition, Entity, ModelError, PrimaryKey
@@ -56,11 +56,11 @@ class Intent(Generic[E]):
         self.primary: Item = self.shape.primary(self.keys)
         if self.shape.immutable and kind in ("put", "update", "delete") and not (erase and kind == "delete"):
             raise ItemImmutable(self.what, kind)
-        self.plan: UpdatePlan | None = None
+        self.plan: PreparedUpdate | None = None
         if kind == "update":
             if not changes:
                 raise ModelError(f"{self.shape.entity.__name__}.update", NO_CHANGE)
-            self.plan = UpdatePlan(self.shape, self.keys, changes, when, create_missing)
+            self.plan = PreparedUpdate(self.shape, self.keys, changes, when, create_missing)
 
     @property
     def what(self) -> str:

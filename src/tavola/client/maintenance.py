@@ -13,7 +13,7 @@ from typing import Any
 from tavola.client.checkpoints import CheckpointStore, open_checkpoints
 from tavola.client.context import Context
 from tavola.client.effects import Program
-from tavola.client.progress import Telling
+from tavola.client.progress import ProgressReporter
 from tavola.client.provisioning import blueprint_of, delete_table
 from tavola.client.reports import BackfillReport, KeyReport, MigrationPlan, TableChanges
 from tavola.model import Entity, Table
@@ -64,7 +64,7 @@ def verify_keys(
     segments: int = 1,
     units_per_second: float | None = None,
     checkpoint: str | os.PathLike[str] | CheckpointStore | None = None,
-    progress: Telling | None = None,
+    progress: ProgressReporter | None = None,
 ) -> Program[KeyReport]:
     """Read a whole table and report index keys and guards of unique values that do not match the items' fields.
 
@@ -104,7 +104,7 @@ def backfill(
     segments: int = 1,
     units_per_second: float | None = None,
     checkpoint: str | os.PathLike[str] | CheckpointStore | None = None,
-    progress: Telling | None = None,
+    progress: ProgressReporter | None = None,
 ) -> Program[BackfillReport]:
     """Rewrite every item that its entity would store differently now: keys, shards, schemas, defaults, guards.
 
@@ -121,7 +121,7 @@ def _pace(
     segments: int,
     units_per_second: float | None,
     checkpoint: str | os.PathLike[str] | CheckpointStore | None,
-    progress: Telling | None,
+    progress: ProgressReporter | None,
     *,
     consistent: bool = False,
 ) -> Any:

@@ -1,7 +1,22 @@
-"""Pages: answers of queries and scans, a stretch at a time, over one shard or many.
+"""Scatter-gather paging: one ordered page from the partitions of a sharded key.
 
-Several shards are asked at once and merged by sort key, so that the answer has the order that one partition would
-have; one cursor holds the place in each. What has expired, or is of another entity, is left out and does not count.
+A sharded key spreads one logical partition over N physical ones, so a query of it is N DynamoDB queries. Their results are
+merged by sort key, lazily, so that the caller sees the order a single partition would have:
+
+    shard 0   a  d  g ─┐
+    shard 1   b  c  h ─┼─► heap of the next item of each shard ──► a b c d …  ──► page of `limit` items
+    shard 2   e  f    ─┘        (refilled when a shard runs out)
+
+Invariant: an item may be taken only while every shard that is not exhausted has its next item in the heap; otherwise a
+shard not yet read could hold a smaller one. Shards that ran dry are therefore refilled together, in one `CallGroup`. A scan
+with segments uses the same code without an order.
+
+The cursor of a page holds the position in each shard, signed together with the query (see `cursors`). Items that expired
+or belong to another entity are dropped and do not count towards the limit; when many are dropped, the walk reads ahead in
+growing steps and cuts back to the limit afterwards (`_cut`).
+
+Cost: the first page reads every shard, N requests in one round trip; up to a page of each shard is fetched and paid for
+although the caller takes only `limit` items in all. Not offered: a consistent snapshot across shards.
 """
 
 from __future__ import annotations
@@ -14,7 +29,7 @@ from typing import Any, Generic, TypeVar
 from tavola.client.context import Context
 from tavola.client.cursors import question_sum, seal, unseal
 from tavola.client.effects import Call, CallGroup, Program
-from tavola.client.queries import Asked, sort_place, start_key
+from tavola.client.queries import PreparedQuery, sort_place, start_key
 from tavola.errors import TavolaError
 from tavola.values import Item
 
@@ -72,7 +87,7 @@ class _Lane:
 
 def read_page(
     context: Context,
-    asked: Asked,
+    asked: PreparedQuery,
     finish: Finish[R],
     *,
     limit: int | None,
@@ -112,7 +127,7 @@ def read_page(
     return FetchedPage(items, told, walk.scanned, walk.requests)
 
 
-def _cut(asked: Asked, before: list[Any], taken: Sequence[tuple[_Lane, Item]]) -> list[Any]:
+def _cut(asked: PreparedQuery, before: list[Any], taken: Sequence[tuple[_Lane, Item]]) -> list[Any]:
     """Return where the lanes are when, after some state, just these items were taken."""
     states = list(before)
     for lane, item in taken:
@@ -148,7 +163,7 @@ def _answers(calls: Sequence[Call]) -> Program[list[dict[str, Any]]]:
 class Walk:
     """The items of an answer in order, fetched as they are needed."""
 
-    def __init__(self, asked: Asked, limit: int | None, page_size: int | None) -> None:
+    def __init__(self, asked: PreparedQuery, limit: int | None, page_size: int | None) -> None:
         self._asked = asked
         self._lanes = [_Lane(number, request) for number, request in enumerate(asked.requests)]
         self._limit = limit

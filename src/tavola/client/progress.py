@@ -17,4 +17,4 @@ class Progress:
     written: int = 0  # of a scan: items that were rewritten
 
 
-Telling: TypeAlias = Callable[[Progress], object]
+ProgressReporter: TypeAlias = Callable[[Progress], object]

@@ -41,7 +41,7 @@ _STEP = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": time
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PreparedQuery:
     """A question, ready to be paged: a request for each shard, and how their answers are put in order."""
 
     operation: str
@@ -63,7 +63,7 @@ def plan_query(
     consistent: bool | None = None,
     also: Sequence[ConditionNode] = (),
     projection: Sequence[str] = (),
-) -> Asked:
+) -> PreparedQuery:
     """Return the requests of a question; `also` is filtered for besides what it says itself."""
     pattern = question.pattern
     shape = shape_of(pattern.owner)
@@ -93,7 +93,7 @@ def plan_query(
         requests.append({**request, "ExpressionAttributeValues": {**partition, **told}})
     attributes = dict.fromkeys(s.attribute for s in (*shape.key.key.sources, *key.sources))
     places = dict.fromkeys((*(source.attribute for source in key.range), *attributes))
-    return Asked(
+    return PreparedQuery(
         "Query", tuple(requests), order, tuple(attributes),
         lambda: _identity(context, question, newest_first), tuple(places), newest_first,
         _comparer(question) if rough else None, empty or not requests,
@@ -391,6 +391,6 @@ def _sortable(value: Value) -> Any:
     return content
 
 
-def start_key(asked: Asked, item: Mapping[str, Value]) -> Item:
+def start_key(asked: PreparedQuery, item: Mapping[str, Value]) -> Item:
     """Return the place of an item in an answer, from which to go on."""
     return {name: item[name] for name in asked.key_attributes if name in item}

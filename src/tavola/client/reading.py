@@ -13,7 +13,7 @@ from tavola.client.entries import Entries, hides_expiry
 from tavola.client.expiry import alive, expired
 from tavola.client.marshalling import entity_of, is_kind, recognised
 from tavola.client.pages import FetchedPage, Finish, read_all, read_page
-from tavola.client.queries import Asked, plan_query, told_condition
+from tavola.client.queries import PreparedQuery, plan_query, told_condition
 from tavola.client.requests import all_of, expressed, node_of
 from tavola.expressions.nodes import Between, Comparison, ConditionNode, FunctionCall, Literal, Or, Path
 from tavola.keys import Template
@@ -91,7 +91,9 @@ def query(
     return (yield from _page(context, asked, entries.made, paging))
 
 
-def _page(context: Context, asked: Asked, finish: Finish[Any], paging: Paging) -> Program[FetchedPage[Any]]:
+def _page(
+    context: Context, asked: PreparedQuery, finish: Finish[Any], paging: Paging
+) -> Program[FetchedPage[Any]]:
     stretch: FetchedPage[Any] = yield from read_page(
         context, asked, finish, limit=paging.limit, page_size=paging.page_size, cursor=paging.cursor
     )
@@ -156,7 +158,7 @@ def _scan(
     if segments > 1:
         requests = [{**request, "Segment": segment, "TotalSegments": segments} for segment in range(segments)]
     kind = None if shape is None else shape.name
-    asked = Asked(
+    asked = PreparedQuery(
         "Scan", tuple(requests), "any", table.settings.key_names,
         lambda: ["Scan", context.name_of(table), kind, told_condition(node_of(where))],
     )  # fmt: skip

@@ -17,7 +17,7 @@ from tavola.client.checkpoints import CheckpointRefused, CheckpointStore
 from tavola.client.context import Context
 from tavola.client.effects import Call, Program, Sleep
 from tavola.client.guarding import Guarded, Orphan
-from tavola.client.progress import Progress, Telling
+from tavola.client.progress import Progress, ProgressReporter
 from tavola.client.writes import CONTENTION_MAX, fault_item
 from tavola.errors import TavolaError
 from tavola.model import ModelError, Table
@@ -92,7 +92,7 @@ class Pace:
     # Write units, of the table and its indexes together; None: as they come. Reads are not held back.
     units_per_second: float | None = None
     checkpoints: CheckpointStore | None = None
-    progress: Telling | None = None
+    progress: ProgressReporter | None = None
     page_size: int = PAGE_ITEMS
     consistent: bool = False
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, overload
 from tavola.client.batches import Place, get_items, place_of
 from tavola.client.cancellations import Reason, TransactionCancelled, cancelled
 from tavola.client.context import Context
-from tavola.client.drafts import PASSING, Draft, Verdict
+from tavola.client.drafts import PASSING, PreparedWrite, Verdict
 from tavola.client.effects import Call, Program, Sleep
 from tavola.client.errors import TransactionRefused, UpdateContended
 from tavola.client.expiry import expired
@@ -51,26 +51,26 @@ _GROWTHS_MAX = 6  # how often the pause before working something out again grows
 def commit(context: Context, intents: Sequence[Intent[Any]], token: str | None = None) -> Program[None]:
     """Do everything that is intended, or nothing and say why; with no intents, nothing is asked."""
     if intents:
-        yield from _perform(context, [Draft(context, intent) for intent in intents], token)
+        yield from _perform(context, [PreparedWrite(context, intent) for intent in intents], token)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _TransactAction:
     """One action of the request: whose it is, and the guard that it is about, if it is about one."""
 
-    draft: Draft
+    draft: PreparedWrite
     action: dict[str, Any]
     guard: Guard | None = None
     claimed: bool = False
 
 
 def _perform(
-    context: Context, drafts: Sequence[Draft], token: str | None, *, alone: bool = False
+    context: Context, drafts: Sequence[PreparedWrite], token: str | None, *, alone: bool = False
 ) -> Program[dict[str, Any]]:
     """Do some drafts together and return the answer; one that needs no guard may be done alone, for half the units."""
     yield from _read(context, [draft for draft in drafts if draft.reads])
     overtaken = passing = 0
-    asked: list[_Asked] = []
+    asked: list[_TransactAction] = []
     while True:
         if not asked:
             now_s = context.clock.now()
@@ -114,9 +114,9 @@ def _single(action: dict[str, Any]) -> Call:
     return Call(operation, {**request, **more})
 
 
-def _read(context: Context, drafts: Sequence[Draft]) -> Program[None]:
+def _read(context: Context, drafts: Sequence[PreparedWrite]) -> Program[None]:
     """Let drafts know their items, as they are now."""
-    tables: dict[type[Table], list[Draft]] = {}
+    tables: dict[type[Table], list[PreparedWrite]] = {}
     for draft in drafts:
         tables.setdefault(draft.shape.home, []).append(draft)
     for table, members in tables.items():
@@ -131,14 +131,14 @@ def _read(context: Context, drafts: Sequence[Draft]) -> Program[None]:
             draft.learn(item, now_s)
 
 
-def _assembled(context: Context, drafts: Sequence[Draft], now_s: float) -> list[_Asked]:
+def _assembled(context: Context, drafts: Sequence[PreparedWrite], now_s: float) -> list[_TransactAction]:
     """Return the actions of a request: those of the intents in their order, then those of their guards."""
     missing = [draft.missing() or draft.refused(context) for draft in drafts]
     if any(missing):
         raise cancelled(missing)
     for draft in drafts:
         draft.work_out(context, now_s)
-    asked = [_Asked(draft, draft.action) for draft in drafts]
+    asked = [_TransactAction(draft, draft.action) for draft in drafts]
     asked += _guard_actions(drafts, now_s)
     if len(asked) > TRANSACTION_ACTIONS_MAX:
         raise TransactionRefused(
@@ -149,10 +149,10 @@ def _assembled(context: Context, drafts: Sequence[Draft], now_s: float) -> list[
     return asked
 
 
-def _guard_actions(drafts: Sequence[Draft], now_s: float) -> list[_Asked]:
+def _guard_actions(drafts: Sequence[PreparedWrite], now_s: float) -> list[_TransactAction]:
     """Return one action for each guard; a value that one item gives and another takes changes hands in it."""
-    takers: dict[Place, tuple[Draft, Guard]] = {}
-    givers: dict[Place, list[tuple[Draft, Guard]]] = {}
+    takers: dict[Place, tuple[PreparedWrite, Guard]] = {}
+    givers: dict[Place, list[tuple[PreparedWrite, Guard]]] = {}
     for draft in drafts:
         for guard in draft.claims:
             place = (draft.name, guard.text)
@@ -166,20 +166,20 @@ def _guard_actions(drafts: Sequence[Draft], now_s: float) -> list[_Asked]:
         for guard in draft.releases:
             if guard.text not in draft.foreign:
                 givers.setdefault((draft.name, guard.text), []).append((draft, guard))
-    asked: list[_Asked] = []
+    asked: list[_TransactAction] = []
     for place, (draft, guard) in takers.items():
         owners = [given.owner for _, given in givers.pop(place, ())]
-        asked.append(_Asked(draft, claim(draft.name, guard, owners, now_s), guard, claimed=True))
+        asked.append(_TransactAction(draft, claim(draft.name, guard, owners, now_s), guard, claimed=True))
     for given in givers.values():
         draft, guard = given[0]
         owners = [other.owner for _, other in given[1:]]
-        asked.append(_Asked(draft, release(draft.name, guard, owners, now_s), guard))
+        asked.append(_TransactAction(draft, release(draft.name, guard, owners, now_s), guard))
     return asked
 
 
 def _judged(
-    drafts: Sequence[Draft],
-    asked: Sequence[_Asked],
+    drafts: Sequence[PreparedWrite],
+    asked: Sequence[_TransactAction],
     fault: TransactionCanceledFault | ConditionalCheckFailedFault,
     now_s: float,
 ) -> list[Verdict | None]:
@@ -192,7 +192,7 @@ def _judged(
         reasons = getattr(fault, "reasons", ())  # some endpoints tell none
     if not any(reason.code != "None" for reason in reasons):
         raise fault
-    verdicts: dict[Draft, Verdict | None] = {}
+    verdicts: dict[PreparedWrite, Verdict | None] = {}
     for each, reason in zip(asked, reasons, strict=False):
         draft = each.draft
         if each.guard is None:
@@ -209,7 +209,7 @@ def write(context: Context, intent: Intent[E]) -> Program[Item | None]:
     Of a transaction DynamoDB returns no item: what was changed is read again, what was deleted is told as it
     was when it was read.
     """
-    draft = Draft(context, intent)
+    draft = PreparedWrite(context, intent)
     try:
         answer = yield from _perform(context, [draft], None, alone=True)
     except TransactionCancelled as error:
@@ -226,8 +226,8 @@ def write(context: Context, intent: Intent[E]) -> Program[Item | None]:
 
 def existing(context: Context, entity: Entity, fault: ConditionalCheckFailedFault) -> TavolaError:
     """Return the error of a creation that was refused because of what is there."""
-    draft = Draft(context, Intent("create", entity))
-    (verdict,) = _judged([draft], [_Asked(draft, {})], fault, context.clock.now())
+    draft = PreparedWrite(context, Intent("create", entity))
+    (verdict,) = _judged([draft], [_TransactAction(draft, {})], fault, context.clock.now())
     assert isinstance(verdict, Reason)
     return verdict.error
 

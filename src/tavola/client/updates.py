@@ -1,12 +1,23 @@
-"""Updates: changes of an item, with every index key that depends on what is changed.
+"""Index-key maintenance: an update rewrites every index key that depends on the changed fields.
 
-The keys that a change touches are known from the model. Where every field that such a key is made of is known
-(it is set, removed, part of the item's key, or fixed by the condition), the key is rewritten in the same request. Where
-one is not, the item is read, the change is worked out on it, and the write holds only if those fields still are what
-was read, those included that a change takes its value from; who is overtaken starts again from the item that the
-refusal brought. So no index key is ever stale.
+Index keys are templates over several fields, such as `TICKET#{status}#{created_at}`, stored as ordinary attributes. A plain
+UpdateItem that sets `status` would leave the stored key stale, and queries by it would miss the item. So each update works
+out which keys its fields occur in, and for each key whether all its fields are known without reading:
 
-An item that an update makes is whole: it has what is required, and the defaults of the fields that indexes are made of.
+    known = fields set or removed by the update + fields of the item's key + fields that `when` fixes to a value
+
+    all known ──► one UpdateItem sets the fields and the rewritten keys              (1 request)
+    otherwise ──► GetItem, apply the changes here, UpdateItem with the new keys,     (2 requests)
+                  conditional on the fields that were read being unchanged
+                       └─ condition fails ──► work it out again from the item in the response, no further read
+
+Keys are never stale because a key is written only from values that hold at the moment of the write: they come from the
+request itself, from the condition, or from a read that the condition proves current. The fields that a change computes its
+value from (`add`, `set_if_absent`) are part of that condition. An entity with stale="refuse" raises `UpdateNeedsMore` instead
+of reading.
+
+An item that an update creates is complete: required fields are demanded, and defaults of fields that occur in index keys
+are stored. Not handled here: items written by other programs; `verify_keys` finds and repairs those.
 """
 
 from __future__ import annotations
@@ -54,7 +65,7 @@ class Planned:
     guards: tuple[ConditionNode, ...]
 
 
-class UpdatePlan:
+class PreparedUpdate:
     """What a set of changes of one entity means for its index keys."""
 
     def __init__(

@@ -16,7 +16,7 @@ from tavola.client.intents import Intent
 from tavola.client.marshalling import item_of
 from tavola.client.pages import FetchedPage
 from tavola.client.queries import shards_asked
-from tavola.client.updates import UpdatePlan
+from tavola.client.updates import PreparedUpdate
 from tavola.client.writes import keyed, named
 from tavola.model import (
     AccessPattern,
@@ -120,7 +120,7 @@ def update(
     """Explain `db.update`; an update that must read before it writes does read, and shows both requests."""
     client, options = context.client, _Options(run, item_bytes, _as_tuple(current))
     shape, keys, _ = keyed(target)
-    plan = UpdatePlan(shape, keys, changes, when, create)
+    plan = PreparedUpdate(shape, keys, changes, when, create)
     reads = bool(plan.unsettled) and shape.policy == "read"
     known = known_of(
         client,
@@ -485,7 +485,7 @@ def _per_request(access: AccessPattern | None, requests: int) -> int | None:
     return -(-access.items // requests)
 
 
-def _read_first(shape: Shape, plan: UpdatePlan) -> str:
+def _read_first(shape: Shape, plan: PreparedUpdate) -> str:
     indexes = " and ".join(key.index.label for key in plan.unsettled if key.index is not None)
     absent = sorted({name for key in plan.unsettled for name in key.fields - plan.known.keys()})
     fixed = " & ".join(f"({shape.entity.__name__}.{name} == …)" for name in absent)
