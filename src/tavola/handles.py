@@ -39,13 +39,13 @@ class Connection(Db):
         self.target = target
         self._closed = False
         self.context = context or Context()
-        self._driver = Driver(backend, self.context.retry_policy, pause)
+        self._perform = Driver(backend, self.context.retry_policy, pause).perform
 
     def run(self, program: Program[R]) -> R:
         """Return the result of a client program, for code built on the client."""
         if self._closed:
             raise ConnectionClosed(self.target)
-        return run_program(program, self._driver.perform)
+        return run_program(program, self._perform)
 
     def call(self, operation: str, request: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the response to an operation, both in DynamoDB JSON; raise the fault that AWS answers.
@@ -108,13 +108,13 @@ class AsyncConnection(AsyncDb):
         self.target = target
         self._closed = False
         self.context = context or Context()
-        self._driver = AsyncDriver(backend, self.context.retry_policy)
+        self._perform = AsyncDriver(backend, self.context.retry_policy).perform
 
     async def run(self, program: Program[R]) -> R:
         """Return the result of a client program, for code built on the client."""
         if self._closed:
             raise ConnectionClosed(self.target)
-        return await run_program_async(program, self._driver.perform)
+        return await run_program_async(program, self._perform)
 
     async def call(self, operation: str, request: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the response to an operation, both in DynamoDB JSON; raise the fault that AWS answers."""
