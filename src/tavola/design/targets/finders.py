@@ -21,7 +21,7 @@ def _answer_if(held: bool, otherwise: str, remark: str = "") -> Answer:
 
 
 def _is_refused(ask: Callable[[], object], code: str) -> bool:
-    """Return whether the server rejects a call with this code; transient faults are raised."""
+    """Return whether the server rejects a call with this code; a fault with an unrelated code is raised."""
     try:
         ask()
     except Fault as fault:
