@@ -1,4 +1,4 @@
-"""The studio's pages: their types, made of the API's, and their build.
+"""The studio's pages: TypeScript types generated from the API, and the build.
 
 `python -m tools.studio types` writes web/src/generated/api.ts; `build` does that, checks the types and builds.
 """
@@ -25,34 +25,34 @@ _PLAIN = {
     type(None): "null",
     Decimal: "string",
 }
-_HEAD = """// Made of the API's types by `python -m tools.studio types`; not kept in the repository.
+_HEAD = """// Generated from the API's types by `python -m tools.studio types`; not committed.
 export type AttributeValue = { readonly [tag: string]: unknown };
 export type Item = { readonly [name: string]: AttributeValue };
 export type Document = { readonly [name: string]: unknown };
 """
 
 
-class TypeUntold(Exception):
-    """A type of the API that the pages' types have no word for."""
+class UnsupportedType(Exception):
+    """An API type that has no TypeScript equivalent here."""
 
 
 def typescript() -> str:
-    """Return the types of every question of the API, in TypeScript."""
+    """Return the request and response types of every endpoint as TypeScript."""
     from tavola.studio.api import ENDPOINTS
 
-    return written_types(ENDPOINTS)
+    return render_types(ENDPOINTS)
 
 
-def written_types(endpoints: Iterable[Any]) -> str:
-    """Return the types of some questions, with all that they name."""
+def render_types(endpoints: Iterable[Any]) -> str:
+    """Return the types of some endpoints and of everything they refer to."""
     writer = _Writer()
     rows = []
     for endpoint in endpoints:
-        gives = "never" if endpoint.raw else writer.told(endpoint.gives)
+        response = "never" if endpoint.raw else writer.render_type(endpoint.response_type)
         rows.append(
-            f'  "{endpoint.name}": {{ asks: {writer.told(endpoint.asks)}; gives: {gives}; changes: {str(endpoint.changes).lower()} }};'
+            f'  "{endpoint.name}": {{ request: {writer.render_type(endpoint.request_type)}; response: {response}; isWrite: {str(endpoint.is_write).lower()} }};'
         )
-    return "\n".join([_HEAD, *writer.written(), "export interface Endpoints {", *rows, "}", ""])
+    return "\n".join([_HEAD, *writer.render_interfaces(), "export interface Endpoints {", *rows, "}", ""])
 
 
 class _Writer:
@@ -61,8 +61,8 @@ class _Writer:
     def __init__(self) -> None:
         self._known: dict[str, type[Any]] = {}
 
-    def told(self, hint: Any) -> str:
-        """Return a type in TypeScript's words."""
+    def render_type(self, hint: Any) -> str:
+        """Return a type as TypeScript."""
         from tavola.studio.types import AttributeValue, Document, Item
 
         named = {id(AttributeValue): "AttributeValue", id(Item): "Item", id(Document): "Document"}
@@ -78,41 +78,43 @@ class _Writer:
         if origin is Literal:
             return " | ".join(_literal(each) for each in inner)
         if origin in (Union, types.UnionType):
-            return " | ".join(self.told(each) for each in inner)
+            return " | ".join(self.render_type(each) for each in inner)
         if origin in (tuple, list):
             if origin is tuple and inner[-1:] != (Ellipsis,):
-                return f"readonly [{', '.join(self.told(each) for each in inner)}]"
-            return f"readonly ({self.told(inner[0])})[]"
+                return f"readonly [{', '.join(self.render_type(each) for each in inner)}]"
+            return f"readonly ({self.render_type(inner[0])})[]"
         if origin in (dict, AbcMapping):
-            return f"{{ readonly [name: string]: {self.told(inner[1])} }}"
+            return f"{{ readonly [name: string]: {self.render_type(inner[1])} }}"
         if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-            return self._interface(hint)
-        raise TypeUntold(
+            return self._register(hint)
+        raise UnsupportedType(
             f"{hint!r} has no TypeScript of its own; make it of the types that tools/studio.py knows"
         )
 
-    def _interface(self, found: type[Any]) -> str:
+    def _register(self, found: type[Any]) -> str:
         name = found.__name__
         if self._known.setdefault(name, found) is not found:
-            raise TypeUntold(
+            raise UnsupportedType(
                 f"{found.__module__} and {self._known[name].__module__} both call a type {name}; pages have one namespace"
             )
         return name
 
-    def written(self) -> Iterator[str]:
-        """Give the interfaces, and those that they name."""
+    def render_interfaces(self) -> Iterator[str]:
+        """Yield the interfaces, including those they refer to."""
         done: set[str] = set()
         while waiting := [name for name in self._known if name not in done]:
             for name in waiting:
                 done.add(name)
-                yield self._written(self._known[name])
+                yield self._render_interface(self._known[name])
 
-    def _written(self, found: type[Any]) -> str:
+    def _render_interface(self, found: type[Any]) -> str:
         hints = get_type_hints(found)
         lines = []
         for field in dataclasses.fields(found):
             given = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-            lines.append(f"  readonly {field.name}{'' if given else '?'}: {self.told(hints[field.name])};")
+            lines.append(
+                f"  readonly {field.name}{'' if given else '?'}: {self.render_type(hints[field.name])};"
+            )
         return "\n".join([f"export interface {found.__name__} {{", *lines, "}"])
 
 
@@ -121,7 +123,7 @@ def _literal(value: object) -> str:
 
 
 def write_types() -> None:
-    """Write the pages' types, if they are other than what stands."""
+    """Write the generated types if they changed."""
     text = typescript()
     GENERATED.parent.mkdir(parents=True, exist_ok=True)
     if not GENERATED.exists() or GENERATED.read_text("utf-8") != text:

@@ -24,9 +24,9 @@ from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.arns import Scope
 from tavola.studio.app import create
 from tavola.studio.assets import STATIC, Assets
-from tavola.studio.monitoring import Watch
-from tavola.studio.studio import Studio, Where
-from tavola.web import serving
+from tavola.studio.monitoring import Monitor
+from tavola.studio.studio import Studio, TablesLocation
+from tavola.web import running_server
 
 REGION = "eu-west-1"
 SCOPE = Scope(DEFAULT_SCOPE.account, REGION)
@@ -91,13 +91,13 @@ def serve_studio(
     async def run() -> None:
         stopping = asyncio.Event()
         stop.extend([asyncio.get_running_loop(), stopping])
-        watch = Watch(engine.clock)
+        watch = Monitor(engine.clock)
         engine.observe(watch)
         async with connect_async(engine, region=REGION) as db:
             studio = Studio(
                 **{
                     "db": db,
-                    "where": Where("memory", "memory:", REGION, SCOPE.account),
+                    "where": TablesLocation("memory", "memory:", REGION, SCOPE.account),
                     "design": design,
                     "designs": () if design is None else ("demo",),
                     "clock": engine.clock,
@@ -106,7 +106,7 @@ def serve_studio(
                     **more,
                 }
             )
-            async with serving(create(studio, base_path=base_path, assets=Assets(ASSETS))) as found:
+            async with running_server(create(studio, base_path=base_path, assets=Assets(ASSETS))) as found:
                 ready_values.extend([found.url, studio])
                 started.set()
                 while not stopping.is_set():

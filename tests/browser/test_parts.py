@@ -9,7 +9,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from tavola.apps.shell import Link, Mounted, Settings, serving, start_page
+from tavola.apps.shell import Link, Mounted, Settings, running_server, start_page
 from tests.apps.shell.parts import sample
 from tests.browser.stage import NARROW, WIDE, Stage, accessibility_faults, overflow
 
@@ -26,7 +26,9 @@ def parts(stage: Stage) -> Iterator[str]:
         mounted = [
             Mounted("/desk", "Sample desk", "Every part on one page.", sample(), [Link("Parts", "/ui/")])
         ]
-        async with serving(start_page(Settings(), mounted, endpoint="http://127.0.0.1:8000")) as served:
+        async with running_server(
+            start_page(Settings(), mounted, endpoint="http://127.0.0.1:8000")
+        ) as served:
             started.set_result((served.url, asyncio.get_running_loop(), end))
             await end.wait()
 

@@ -12,9 +12,9 @@ from tavola.connections import connect_async
 from tavola.engine import Engine
 from tavola.model.document import Design
 from tavola.studio.api import BY_NAME
-from tavola.studio.endpoint import encode_answer
-from tavola.studio.monitoring import Watch
-from tavola.studio.studio import Studio, Where
+from tavola.studio.endpoint import encode_response
+from tavola.studio.monitoring import Monitor
+from tavola.studio.studio import Studio, TablesLocation
 
 
 class Asking:
@@ -24,7 +24,7 @@ class Asking:
         self.engine = engine
         self.design = design
         self.more = more
-        self.watch = Watch(engine.clock)
+        self.watch = Monitor(engine.clock)
         self.known: dict[
             object, Any
         ] = {}  # what a studio that goes on living would have computed of its designs
@@ -39,21 +39,21 @@ class Asking:
         async with connect_async(self.engine) as db:
             studio = self.studio(db)
             given = endpoint.parse_body(msgspec.json.encode(asked))
-            found = await endpoint.answer(studio, given)
+            found = await endpoint.call(studio, given)
             await studio.close()
-        return msgspec.json.decode(encode_answer(found))
+        return msgspec.json.decode(encode_response(found))
 
     def studio(self, db: Any) -> Studio:
         """Return the studio over a connection."""
         told: dict[str, Any] = {
             "db": db,
-            "where": Where("memory", "memory:", "us-east-1", "000000000000"),
+            "where": TablesLocation("memory", "memory:", "us-east-1", "000000000000"),
             "design": self.design,
             "clock": self.engine.clock,
             "engine": self.engine,
-            "watch": self.watch,
+            "monitor": self.watch,
             **self.more,
         }
         made = Studio(**told)
-        object.__setattr__(made, "known", self.known)
+        object.__setattr__(made, "cache", self.known)
         return made

@@ -34,7 +34,7 @@ from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.engine import Engine
 from tavola.model import Shards
 from tavola.model.document import Design, design_of, read_document, write_document
-from tavola.studio.studio import Studio, Where
+from tavola.studio.studio import Studio, TablesLocation
 
 FIRST = datetime(2026, 8, 1, 12, tzinfo=UTC)
 
@@ -220,7 +220,7 @@ async def shop_studio(engine: Engine, *, document: bool = False, **more: Any) ->
     async with connect_async(engine) as db:
         yield Studio(
             db=db,
-            where=Where("memory", "memory:", "us-east-1"),
+            where=TablesLocation("memory", "memory:", "us-east-1"),
             design=bookshop_design(document=document),
             engine=engine,
             **more,

@@ -13,7 +13,7 @@ from tavola import Attr, Entity, Gsi, Lsi, PrimaryKey, Query, Sort, Table, attr,
 from tavola.engine import Engine
 from tavola.model import AccessPattern
 from tavola.model.document import Design, design_of
-from tavola.studio.studio import Studio, Where
+from tavola.studio.studio import Studio, TablesLocation
 
 REGION = "eu-west-1"
 R = TypeVar("R")
@@ -119,7 +119,7 @@ def browsed(engine: Engine | None = None, *, design: bool = True, orders: int = 
         async def opened() -> Studio:
             return Studio(
                 db=connect_async(made, region=REGION),
-                where=Where("memory", "memory:", REGION),
+                where=TablesLocation("memory", "memory:", REGION),
                 design=shop_design() if design else None,
                 designs=("shop",) if design else (),
                 engine=made,

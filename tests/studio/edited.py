@@ -26,7 +26,7 @@ from tavola import (
 )
 from tavola.engine import Engine
 from tavola.model.document import Design, design_of
-from tavola.studio.studio import Studio, Where
+from tavola.studio.studio import Studio, TablesLocation
 
 R = TypeVar("R")
 JOINED = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -142,7 +142,7 @@ def club(*, design: Design | None = DESIGN, members: int = 3) -> Iterator[Stage]
                     email=f"m{number}@club.example",
                 )
             )
-    where = Where("memory", "memory", "eu-west-1")
+    where = TablesLocation("memory", "memory", "eu-west-1")
     yield Stage(engine, Studio(db=connect_async(engine), where=where, design=design, engine=engine))
     engine.close()
 

@@ -18,10 +18,17 @@ from tavola.engine import Engine
 from tavola.errors import TavolaError
 from tavola.protocol.faults import Fault
 from tavola.server import AccessLog, Safeguards, running, secret_path
-from tavola.studio.api.access import AskLog, AskPrincipals, Explain, explain, log, principals
-from tavola.studio.endpoint import encode_answer
-from tavola.studio.problems import Refused, problem_of
-from tavola.studio.studio import LogQuestion, Studio, Where
+from tavola.studio.api.access import (
+    ExplainRequest,
+    LogRequest,
+    PrincipalsRequest,
+    explain_access,
+    list_principals,
+    read_log,
+)
+from tavola.studio.endpoint import encode_response
+from tavola.studio.problems import RequestRefused, problem_of
+from tavola.studio.studio import LogQuery, Studio, TablesLocation
 
 R = TypeVar("R")
 
@@ -114,7 +121,7 @@ def studio(iam: Path) -> Iterator[Studio]:
         engine.call("CreateTable", TICKETS)
         yield Studio(
             db=connect_async(engine),
-            where=Where("memory", "memory", "us-east-1"),
+            where=TablesLocation("memory", "memory", "us-east-1"),
             engine=engine,
             directory=directory_reader(iam),
         )
@@ -152,26 +159,26 @@ def test_an_explanation_is_the_command_lines(
     studio: Studio, iam: Path, who: str, operation: str, request_: dict[str, Any], allowed: bool
 ) -> None:
     """The key comes from the live table here and from words there; the document is the same."""
-    told = run(explain(studio, Explain(who, operation=operation, request=request_)))
+    told = run(explain_access(studio, ExplainRequest(who, operation=operation, request=request_)))
 
     printed = _printed(
         *(who, operation, "--iam", str(iam), "--request", json.dumps(request_)),
         *("--table-key", "pk sk", "--index", "ByOwner=owner"),
     )
-    assert json.loads(encode_answer(told)) == printed
+    assert json.loads(encode_response(told)) == printed
     assert told.allowed is allowed
     assert told.accesses
 
 
 def test_an_action_on_a_resource_is_explained_as_the_command_line_does(studio: Studio, iam: Path) -> None:
     """Stated conditions count; the deciding statement is named by its policy and sid."""
-    asked = Explain("bob", action="dynamodb:DeleteItem", resource="Tickets", keys=("ann",))
+    asked = ExplainRequest("bob", action="dynamodb:DeleteItem", resource="Tickets", keys=("ann",))
 
-    told = run(explain(studio, asked))
+    told = run(explain_access(studio, asked))
 
     printed = _printed("bob", "dynamodb:DeleteItem", "Tickets", "--iam", str(iam), "--key", "ann")
     assert (
-        json.loads(encode_answer(told))["accesses"][0]["decided_by"] == printed["accesses"][0]["decided_by"]
+        json.loads(encode_response(told))["accesses"][0]["decided_by"] == printed["accesses"][0]["decided_by"]
     )
     assert not told.allowed
     assert told.accesses[0].decided_by is not None
@@ -185,11 +192,11 @@ def test_tags_and_policies_of_the_live_table_are_considered(studio: Studio) -> N
     """What the command line would have to be told is read from the table: its tags, and the policy on it."""
     get = {"TableName": "Tickets", "Key": KEY}
 
-    by_tag = run(explain(studio, Explain("bob", operation="GetItem", request=get)))
+    by_tag = run(explain_access(studio, ExplainRequest("bob", operation="GetItem", request=get)))
     grant = {"Effect": "Allow", "Principal": {"AWS": READER}, "Action": "dynamodb:GetItem", "Resource": ARN}
     assert studio.engine is not None
     studio.engine.call("PutResourcePolicy", {"ResourceArn": ARN, "Policy": json.dumps(_policy(grant))})
-    by_resource = run(explain(studio, Explain("reader", operation="GetItem", request=get)))
+    by_resource = run(explain_access(studio, ExplainRequest("reader", operation="GetItem", request=get)))
 
     assert by_tag.allowed
     assert by_resource.allowed
@@ -200,11 +207,14 @@ def test_tags_and_policies_of_the_live_table_are_considered(studio: Studio) -> N
 @pytest.mark.parametrize(
     ("asked", "code"),
     [
-        (Explain("ann"), "question-missing"),
-        (Explain("ann", operation="Nonsense", request={}), "operation-unknown"),
-        (Explain("ann", operation="GetItem", request={"TableName": "Gone", "Key": KEY}), "table-missing"),
+        (ExplainRequest("ann"), "question-missing"),
+        (ExplainRequest("ann", operation="Nonsense", request={}), "operation-unknown"),
         (
-            Explain(
+            ExplainRequest("ann", operation="GetItem", request={"TableName": "Gone", "Key": KEY}),
+            "table-missing",
+        ),
+        (
+            ExplainRequest(
                 "ann",
                 operation="Query",
                 request={
@@ -217,10 +227,10 @@ def test_tags_and_policies_of_the_live_table_are_considered(studio: Studio) -> N
         ),
     ],
 )
-def test_what_cannot_be_explained_says_why(studio: Studio, asked: Explain, code: str) -> None:
+def test_what_cannot_be_explained_says_why(studio: Studio, asked: ExplainRequest, code: str) -> None:
     """A question without a subject, an operation or table that is not there, a condition on no key."""
-    with pytest.raises(Refused) as refused:
-        run(explain(studio, asked))
+    with pytest.raises(RequestRefused) as refused:
+        run(explain_access(studio, asked))
 
     assert refused.value.problem.code == code
     assert refused.value.problem.detail
@@ -229,12 +239,12 @@ def test_what_cannot_be_explained_says_why(studio: Studio, asked: Explain, code:
 def test_a_malformed_request_is_refused_as_dynamodb_refuses_it(studio: Studio) -> None:
     """The words are DynamoDB's own."""
     with pytest.raises(Fault):
-        run(explain(studio, Explain("ann", operation="GetItem", request={"TableName": 7})))
+        run(explain_access(studio, ExplainRequest("ann", operation="GetItem", request={"TableName": 7})))
 
 
 def test_everybody_in_the_directory_can_be_asked_about(studio: Studio) -> None:
     """Users, roles and the root, each with the policies that it has."""
-    told = run(principals(studio, AskPrincipals()))
+    told = run(list_principals(studio, PrincipalsRequest()))
 
     assert [(each.kind, each.name) for each in told.principals] == [
         ("user", "ann"),
@@ -266,29 +276,31 @@ def test_the_log_gives_the_records_of_the_command_line_newest_first(tmp_path: Pa
                 connection.call("GetItem", {"TableName": "Gone", "Key": KEY})
         written.close()
         studio = Studio(
-            db=connect_async(engine), where=Where("memory", "", "us-east-1"), log=access_log_reader(path)
+            db=connect_async(engine),
+            where=TablesLocation("memory", "", "us-east-1"),
+            log=access_log_reader(path),
         )
 
         def printed(*options: str) -> list[Any]:
             result = CliRunner().invoke(app, ["log", str(path), *options, "--json"])
             return [json.loads(line) for line in result.stdout.splitlines()]
 
-        whole = run(log(studio, AskLog()))
-        gets = run(log(studio, AskLog(operation="GetItem", fault="any")))
-        page = run(log(studio, AskLog(limit=4)))
-        following = run(log(studio, AskLog(limit=4, skip=4, until_s=page.until_s)))
+        whole = run(read_log(studio, LogRequest()))
+        gets = run(read_log(studio, LogRequest(operation="GetItem", fault="any")))
+        page = run(read_log(studio, LogRequest(limit=4)))
+        following = run(read_log(studio, LogRequest(limit=4, skip=4, until_s=page.until_s)))
 
         wanted = json.dumps(KEY)
-        of_item = run(log(studio, AskLog(item=wanted)))
+        of_item = run(read_log(studio, LogRequest(item=wanted)))
         (hashed,) = of_item.rows[0].record["requestParameters"]["keys"]
 
         assert [row.record for row in of_item.rows] == printed("--item", wanted)[::-1]
         assert [row.operation for row in of_item.rows] == ["GetItem", "PutItem"]
-        assert run(log(studio, AskLog(key=hashed))).rows == of_item.rows
-        assert [row.record for row in run(log(studio, AskLog(index="ByOwner"))).rows] == printed(
+        assert run(read_log(studio, LogRequest(key=hashed))).rows == of_item.rows
+        assert [row.record for row in run(read_log(studio, LogRequest(index="ByOwner"))).rows] == printed(
             "--index", "ByOwner"
         )
-        assert len(run(log(studio, AskLog(index="ByOwner"))).rows) == 1
+        assert len(run(read_log(studio, LogRequest(index="ByOwner"))).rows) == 1
         assert [row.record for row in whole.rows] == printed()[::-1]
         assert [row.record for row in gets.rows] == printed("--operation", "GetItem", "--error", "any")[::-1]
         assert [row.record for row in (*page.rows, *following.rows)] == [row.record for row in whole.rows[:8]]
@@ -314,10 +326,12 @@ def test_an_item_that_cannot_be_looked_for_says_why(tmp_path: Path, item: str, c
         secret_path(path).write_text("00" * 32)
     with Engine.open() as engine:
         studio = Studio(
-            db=connect_async(engine), where=Where("memory", "", "us-east-1"), log=access_log_reader(path)
+            db=connect_async(engine),
+            where=TablesLocation("memory", "", "us-east-1"),
+            log=access_log_reader(path),
         )
         with pytest.raises(TavolaError) as refused:
-            run(log(studio, AskLog(item=item)))
+            run(read_log(studio, LogRequest(item=item)))
 
     assert problem_of(refused.value).code == code
     assert words in problem_of(refused.value).detail
@@ -331,9 +345,11 @@ def test_lines_of_another_program_are_passed_over(tmp_path: Path) -> None:
     path.write_text("\n".join([*lines, json.dumps(good), '{"requestParameters": [1]}', ""]))
     with Engine.open() as engine:
         studio = Studio(
-            db=connect_async(engine), where=Where("memory", "", "us-east-1"), log=access_log_reader(path)
+            db=connect_async(engine),
+            where=TablesLocation("memory", "", "us-east-1"),
+            log=access_log_reader(path),
         )
-        told = run(log(studio, AskLog(until_s=4e9)))
+        told = run(read_log(studio, LogRequest(until_s=4e9)))
 
     assert [row.record for row in told.rows] == [good]
 
@@ -341,14 +357,14 @@ def test_lines_of_another_program_are_passed_over(tmp_path: Path) -> None:
 def test_paging_ends_where_it_may_not_reach_and_says_so() -> None:
     """Beyond twenty thousand records no page comes twice: the last one says that there are more."""
 
-    def many(question: LogQuestion) -> Iterator[dict[str, Any]]:
+    def many(question: LogQuery) -> Iterator[dict[str, Any]]:
         return iter([{"eventTime": "", "eventID": str(place)} for place in range(question.limit)])
 
     with Engine.open() as engine:
-        studio = Studio(db=connect_async(engine), where=Where("memory", "", "us-east-1"), log=many)
-        before = run(log(studio, AskLog(limit=200, skip=19_700)))
-        last = run(log(studio, AskLog(limit=200, skip=19_900)))
-        beyond = run(log(studio, AskLog(limit=200, skip=30_000)))
+        studio = Studio(db=connect_async(engine), where=TablesLocation("memory", "", "us-east-1"), log=many)
+        before = run(read_log(studio, LogRequest(limit=200, skip=19_700)))
+        last = run(read_log(studio, LogRequest(limit=200, skip=19_900)))
+        beyond = run(read_log(studio, LogRequest(limit=200, skip=30_000)))
 
     assert (len(before.rows), before.more, before.deep) == (200, True, False)
     assert (len(last.rows), last.more, last.deep) == (100, False, True)
@@ -359,7 +375,7 @@ def test_without_a_log_or_a_directory_the_answer_says_how_to_have_one(studio: St
     """An empty page tells what to start."""
     bare = Studio(db=studio.db, where=studio.where)
 
-    for asked in (log(bare, AskLog()), principals(bare, AskPrincipals())):
-        with pytest.raises(Refused) as refused:
+    for asked in (read_log(bare, LogRequest()), list_principals(bare, PrincipalsRequest())):
+        with pytest.raises(RequestRefused) as refused:
             run(asked)
         assert "tavola" in refused.value.problem.remedy

@@ -18,10 +18,10 @@ from starlette.testclient import TestClient
 from tavola import __version__, connect_async
 from tavola.engine import Engine
 from tavola.entropy import SYSTEM_ENTROPY, SeededEntropy
-from tavola.studio import ENDPOINTS, Assets, Endpoint, Studio, Where, create
+from tavola.studio import ENDPOINTS, Assets, Endpoint, Studio, TablesLocation, create
 
 ORIGIN = "http://127.0.0.1"
-CHANGES = [endpoint for endpoint in ENDPOINTS if endpoint.changes]
+CHANGES = [endpoint for endpoint in ENDPOINTS if endpoint.is_write]
 SENDING = [endpoint for endpoint in ENDPOINTS if endpoint.method != "GET"]
 INDEX = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
@@ -83,7 +83,7 @@ def engine() -> Iterator[Engine]:
 
 
 def studio_on(engine: Engine, **more: Any) -> Studio:
-    where = Where("memory", "in memory", "us-east-1", "000000000000")
+    where = TablesLocation("memory", "in memory", "us-east-1", "000000000000")
     return Studio(db=connect_async(engine), where=where, engine=engine, **more)
 
 

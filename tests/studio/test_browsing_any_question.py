@@ -16,11 +16,11 @@ from tavola.errors import TavolaError
 from tavola.expressions.renderer import Renderer
 from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.faults import ValidationFault
-from tavola.studio.api.data import BrowsePage, page, planned, subject
-from tavola.studio.problems import Refused
-from tavola.studio.queries.conditions import BrowseCondition, joined
-from tavola.studio.queries.planner import BrowseQuestion
-from tavola.studio.studio import Studio, Where
+from tavola.studio.api.data import QueryPageRequest, describe_plan, load_table, read_query_page
+from tavola.studio.problems import RequestRefused
+from tavola.studio.queries.conditions import QueryCondition, combine_conditions
+from tavola.studio.queries.planner import ItemQuery
+from tavola.studio.studio import Studio, TablesLocation
 
 _TYPES = {"h": "S", "n": "N", "b": "B", "g": "S", "m": "N", "x": "S"}
 
@@ -115,7 +115,9 @@ def asked() -> Iterator[Asked]:
 
         async def opened() -> Studio:
             return Studio(
-                db=connect_async(engine), where=Where("memory", "memory:", "us-east-1"), engine=engine
+                db=connect_async(engine),
+                where=TablesLocation("memory", "memory:", "us-east-1"),
+                engine=engine,
             )
 
         studio = runner.run(opened())
@@ -138,12 +140,12 @@ class Asked:
         self.studio = studio
         self.run = runner.run
 
-    def scanned(self, question: BrowseQuestion) -> list[dict[str, Any]]:
+    def scanned(self, question: ItemQuery) -> list[dict[str, Any]]:
         """Return what a Scan with all conditions in its filter finds: the table's, or of the index that is named."""
         request: dict[str, Any] = {"TableName": question.table}
         if question.index is not None:
             request["IndexName"] = question.index
-        node = joined(question.conditions)
+        node = combine_conditions(question.conditions)
         if node is not None:
             renderer = Renderer()
             request["FilterExpression"] = renderer.condition(node)
@@ -153,12 +155,12 @@ class Asked:
         found: list[dict[str, Any]] = self.run(self.studio.db.call("Scan", request))["Items"]
         return found
 
-    def pages(self, question: BrowseQuestion, limit: int) -> list[Any]:
+    def pages(self, question: ItemQuery, limit: int) -> list[Any]:
         """Return all pages of a question."""
         pages: list[Any] = []
         cursor = None
         while True:
-            pages.append(self.run(page(self.studio, BrowsePage(question, cursor, limit))))
+            pages.append(self.run(read_query_page(self.studio, QueryPageRequest(question, cursor, limit))))
             cursor = pages[-1].cursor
             if cursor is None:
                 return pages
@@ -183,28 +185,28 @@ OPERATORS = (
 
 
 @st.composite
-def conditions(draw: st.DrawFn) -> BrowseCondition:
+def conditions(draw: st.DrawFn) -> QueryCondition:
     attribute = draw(st.sampled_from(("h", "n", "b", "g", "m", "x", "y", "h", "g", "y.k", "y[0]", "h.k")))
     operator: Any = draw(st.sampled_from(OPERATORS))
     if operator in ("exists", "not_exists"):
-        return BrowseCondition(attribute, operator)
+        return QueryCondition(attribute, operator)
     if operator == "type":
-        return BrowseCondition(attribute, operator, ({"S": draw(st.sampled_from(("S", "N", "B", "M")))},))
+        return QueryCondition(attribute, operator, ({"S": draw(st.sampled_from(("S", "N", "B", "M")))},))
     if operator.startswith("size"):
-        return BrowseCondition(attribute, operator, ({"N": draw(st.sampled_from(("0", "1", "2.0")))},))
+        return QueryCondition(attribute, operator, ({"N": draw(st.sampled_from(("0", "1", "2.0")))},))
     count = 2 if operator in ("between", "in") else 1
-    return BrowseCondition(attribute, operator, tuple(draw(values(attribute)) for _ in range(count)))
+    return QueryCondition(attribute, operator, tuple(draw(values(attribute)) for _ in range(count)))
 
 
 @st.composite
-def questions(draw: st.DrawFn) -> BrowseQuestion:
+def questions(draw: st.DrawFn) -> ItemQuery:
     table = draw(st.sampled_from(sorted(TABLES)))
     keys = TABLES[table]
     names = [
         each["IndexName"] for kind in ("Global", "Local") for each in keys.get(f"{kind}SecondaryIndexes", ())
     ]
     index = draw(st.one_of(st.none(), st.none(), st.sampled_from(names)))
-    return BrowseQuestion(
+    return ItemQuery(
         table,
         index,
         tuple(draw(st.lists(conditions(), max_size=5))),
@@ -214,55 +216,51 @@ def questions(draw: st.DrawFn) -> BrowseQuestion:
     )
 
 
-def where(attribute: str, operator: Any, *given: dict[str, Any]) -> BrowseCondition:
-    return BrowseCondition(attribute, operator, given)
+def where(attribute: str, operator: Any, *given: dict[str, Any]) -> QueryCondition:
+    return QueryCondition(attribute, operator, given)
 
 
 G, H = where("g", "=", {"S": "ab"}), where("h", "=", {"S": "a"})
 
 
-@example(
-    BrowseQuestion("sorted", None, (H, where("n", ">=", {"N": "10"}), where("n", "<=", {"N": "2"}))), 1000
-)
-@example(BrowseQuestion("sorted", None, (H, where("n", "in", {"N": "1e1"}, {"N": "0.0"}))), 1000)
-@example(BrowseQuestion("sorted", None, (G, where("m", "not_exists"))), 1000)
-@example(BrowseQuestion("sorted", None, (G, where("m", "<>", {"N": "1"}))), 1000)
-@example(
-    BrowseQuestion("sorted", None, (H, where("b", ">", {"B": "AAE="}), where("b", "<", {"B": "/w=="}))), 3
-)
-@example(BrowseQuestion("sorted", None, (where("h", "=", {"S": ""}),)), 1000)
-@example(BrowseQuestion("sorted", "local-bytes", (H, where("b", ">=", {"B": ""}))), 1000)
+@example(ItemQuery("sorted", None, (H, where("n", ">=", {"N": "10"}), where("n", "<=", {"N": "2"}))), 1000)
+@example(ItemQuery("sorted", None, (H, where("n", "in", {"N": "1e1"}, {"N": "0.0"}))), 1000)
+@example(ItemQuery("sorted", None, (G, where("m", "not_exists"))), 1000)
+@example(ItemQuery("sorted", None, (G, where("m", "<>", {"N": "1"}))), 1000)
+@example(ItemQuery("sorted", None, (H, where("b", ">", {"B": "AAE="}), where("b", "<", {"B": "/w=="}))), 3)
+@example(ItemQuery("sorted", None, (where("h", "=", {"S": ""}),)), 1000)
+@example(ItemQuery("sorted", "local-bytes", (H, where("b", ">=", {"B": ""}))), 1000)
 @given(questions(), st.sampled_from((1, 3, 7, 1000)))
-def test_any_question_finds_what_a_scan_finds(asked: Asked, question: BrowseQuestion, limit: int) -> None:
+def test_any_question_finds_what_a_scan_finds(asked: Asked, question: ItemQuery, limit: int) -> None:
     """The items are those of a Scan with all conditions; what an index may lack is lacked only where a note says so."""
     try:
         expected = asked.scanned(question)
     except ValidationFault:
         expected = None
     try:
-        plan = asked.run(planned(asked.studio, question))
+        plan = asked.run(describe_plan(asked.studio, question))
         pages = asked.pages(question, limit)
     except TavolaError as error:
-        unheld = isinstance(error, Refused) and error.problem.code == "filter-unprojected"
+        unheld = isinstance(error, RequestRefused) and error.problem.code == "filter-unprojected"
         assert unheld or expected is None  # what a Scan answers is answered
         return
     if expected is None:
         return  # a key condition may say what a filter may not
 
-    ways, _, _ = asked.run(subject(asked.studio, question.table))
-    own, taken = ways.own.attributes, ways.way(plan.index)
+    ways, _, _ = asked.run(load_table(asked.studio, question.table))
+    own, taken = ways.table_target.attributes, ways.target(plan.index)
     found = [tuple(str(row.item[name]) for name in own) for each in pages for row in each.rows]
     wanted = {tuple(str(item[name]) for name in own): item for item in expected}
     missed = wanted.keys() - set(found)
     assert len(found) == len(set(found))
     assert set(found) <= wanted.keys()
     if plan.operation != "GetItem":
-        whole = [asked.run(page(asked.studio, BrowsePage(question)))]
+        whole = [asked.run(read_query_page(asked.studio, QueryPageRequest(question)))]
         assert whole[0].cursor is None
         assert plan.estimate.units_low <= whole[0].units <= plan.estimate.units_high
     if missed:
         assert question.index is None
         assert taken.index is not None
-        assert not any(ways.holds(taken, wanted[each]) for each in missed)
+        assert not any(ways.contains(taken, wanted[each]) for each in missed)
         assert any("are not in" in note for note in plan.notes)
         assert not any(each.operator == "not_exists" for each in question.conditions)

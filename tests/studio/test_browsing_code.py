@@ -12,11 +12,17 @@ import pytest
 
 import tavola
 from tavola import connect
-from tavola.studio.api.data import AskItemCode, BrowsePage, item_code, page, question_code
-from tavola.studio.problems import Refused
-from tavola.studio.queries.conditions import BrowseCondition
-from tavola.studio.queries.planner import BrowseQuestion
-from tavola.studio.studio import Where
+from tavola.studio.api.data import (
+    ItemCodeRequest,
+    QueryPageRequest,
+    export_item_code,
+    export_query_code,
+    read_query_page,
+)
+from tavola.studio.problems import RequestRefused
+from tavola.studio.queries.conditions import QueryCondition
+from tavola.studio.queries.planner import ItemQuery
+from tavola.studio.studio import TablesLocation
 from tests.studio.browsed import REGION, Browsed, browsed
 
 TABLE = "studio-shop"
@@ -30,8 +36,8 @@ def shop() -> Iterator[Browsed]:
         yield found
 
 
-def where(attribute: str, operator: Any, *values: str) -> BrowseCondition:
-    return BrowseCondition(attribute, operator, tuple({"S": value} for value in values))
+def where(attribute: str, operator: Any, *values: str) -> QueryCondition:
+    return QueryCondition(attribute, operator, tuple({"S": value} for value in values))
 
 
 EVERYTHING: dict[str, Any] = {
@@ -45,28 +51,26 @@ OWN = where("SK", "=", "ORDER")
 ODD = (where("PK", "=", 'it\'s "quoted"'), where("SK", "=", "$HOME `x` \\ é\n"))
 
 QUESTIONS = {
-    "get": BrowseQuestion(TABLE, None, (PK, OWN)),
-    "get of nothing": BrowseQuestion(TABLE, None, (where("PK", "=", "none"), OWN)),
-    "get of every type": BrowseQuestion(TABLE, None, ODD),
-    "query": BrowseQuestion(TABLE, None, (PK,)),
-    "query of an index": BrowseQuestion(TABLE, None, (where("GSI1PK", "=", "CUSTOMER#c1"),), descending=True),
-    "query with a filter": BrowseQuestion(TABLE, None, (PK, where("customer", "contains", "c"))),
-    "query consistent": BrowseQuestion(
-        TABLE, None, (PK, where("SK", "begins_with", "LINE#")), consistent=True
-    ),
-    "query of a local index": BrowseQuestion(TABLE, "weights", (PK,)),
-    "query of several attributes": BrowseQuestion(
+    "get": ItemQuery(TABLE, None, (PK, OWN)),
+    "get of nothing": ItemQuery(TABLE, None, (where("PK", "=", "none"), OWN)),
+    "get of every type": ItemQuery(TABLE, None, ODD),
+    "query": ItemQuery(TABLE, None, (PK,)),
+    "query of an index": ItemQuery(TABLE, None, (where("GSI1PK", "=", "CUSTOMER#c1"),), descending=True),
+    "query with a filter": ItemQuery(TABLE, None, (PK, where("customer", "contains", "c"))),
+    "query consistent": ItemQuery(TABLE, None, (PK, where("SK", "begins_with", "LINE#")), consistent=True),
+    "query of a local index": ItemQuery(TABLE, "weights", (PK,)),
+    "query of several attributes": ItemQuery(
         TABLE, None, (where("country", "=", "IT"), where("city", "=", "Pisa"), where("street", "=", "Via 0"))
     ),
-    "query tested here": BrowseQuestion(TABLE, None, (PK, where("SK", "contains", "0"))),
-    "scan": BrowseQuestion(TABLE),
-    "scan of an index": BrowseQuestion(TABLE, "states"),
-    "scan with a filter": BrowseQuestion(TABLE, None, (where("</script>", "exists"),)),
+    "query tested here": ItemQuery(TABLE, None, (PK, where("SK", "contains", "0"))),
+    "scan": ItemQuery(TABLE),
+    "scan of an index": ItemQuery(TABLE, "states"),
+    "scan with a filter": ItemQuery(TABLE, None, (where("</script>", "exists"),)),
 }
 
 
-def found_by(shop: Browsed, question: BrowseQuestion) -> list[Any]:
-    return [row.item for row in shop.run(page(shop.studio, BrowsePage(question))).rows]
+def found_by(shop: Browsed, question: ItemQuery) -> list[Any]:
+    return [row.item for row in shop.run(read_query_page(shop.studio, QueryPageRequest(question))).rows]
 
 
 def plain(items: Any) -> Any:
@@ -84,7 +88,7 @@ def plain(items: Any) -> Any:
 def test_boto3_code_finds_the_same(shop: Browsed, name: str) -> None:
     """The boto3 code runs as it is copied, and finds what the page found; or more where it says so."""
     question = QUESTIONS[name]
-    code = shop.run(question_code(shop.studio, question))
+    code = shop.run(export_query_code(shop.studio, question))
     told: dict[str, Any] = {}
 
     with tavola.mock(engine=shop.engine):
@@ -102,7 +106,7 @@ def test_boto3_code_finds_the_same(shop: Browsed, name: str) -> None:
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_the_copied_test_passes(shop: Browsed, name: str) -> None:
     """The copied test makes its own table and passes by itself."""
-    code = shop.run(question_code(shop.studio, QUESTIONS[name]))
+    code = shop.run(export_query_code(shop.studio, QUESTIONS[name]))
     told: dict[str, Any] = {}
 
     exec(compile(code.test, "copied", "exec"), told)
@@ -115,7 +119,7 @@ def test_the_copied_test_passes(shop: Browsed, name: str) -> None:
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_the_command_is_the_request(shop: Browsed, name: str) -> None:
     """The AWS CLI is told just the request, however the shell would read its values."""
-    code = shop.run(question_code(shop.studio, QUESTIONS[name]))
+    code = shop.run(export_query_code(shop.studio, QUESTIONS[name]))
 
     words = shlex.split(code.cli)
 
@@ -143,7 +147,7 @@ def test_tavola_code_asks_the_pattern(
     shop: Browsed, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A question that an access pattern asks is told as that pattern, and the code runs."""
-    code = shop.run(question_code(shop.studio, QUESTIONS[name])).tavola
+    code = shop.run(export_query_code(shop.studio, QUESTIONS[name])).tavola
     assert code is not None
     assert CLIENT[name] in code
     monkeypatch.setattr(tavola, "connect", lambda *_, **__: connect(shop.engine, region=REGION))
@@ -157,37 +161,37 @@ def test_tavola_code_asks_the_pattern(
 @pytest.mark.parametrize("name", ["scan", "query tested here", "get of every type"])
 def test_what_no_pattern_asks_has_no_tavola_code(shop: Browsed, name: str) -> None:
     """A Scan, a condition tested here, or a key of no entity is no access pattern."""
-    assert shop.run(question_code(shop.studio, QUESTIONS[name])).tavola is None
+    assert shop.run(export_query_code(shop.studio, QUESTIONS[name])).tavola is None
 
 
 def test_a_collection_of_several_entities_is_no_pattern_of_one(shop: Browsed) -> None:
     """An order with its lines is more than any pattern of the lines gives; where the lines alone are asked, it is theirs."""
-    lines = BrowseQuestion(TABLE, None, (PK, where("SK", "begins_with", "LINE#")))
+    lines = ItemQuery(TABLE, None, (PK, where("SK", "begins_with", "LINE#")))
 
-    assert shop.run(question_code(shop.studio, QUESTIONS["query"])).tavola is None
-    assert "Line.OfOrder(order_id='o1')" in (shop.run(question_code(shop.studio, lines)).tavola or "")
+    assert shop.run(export_query_code(shop.studio, QUESTIONS["query"])).tavola is None
+    assert "Line.OfOrder(order_id='o1')" in (shop.run(export_query_code(shop.studio, lines)).tavola or "")
 
 
 @pytest.mark.parametrize(
     ("place", "target", "endpoint", "remark"),
     [
-        (Where("memory", "in memory", REGION), "memory:", "http://127.0.0.1:8000", "`tavola serve --studio`"),
-        (Where("file", "/x/a b.db", REGION), "file:/x/a b.db", "http://127.0.0.1:8000", "stop the studio first"),
-        (Where("file", "/x/a.db", REGION, None, "http://127.0.0.1:9"), "http://127.0.0.1:9", "http://127.0.0.1:9", None),
-        (Where("http", "http://127.0.0.1:7", REGION), "http://127.0.0.1:7", "http://127.0.0.1:7", None),
-        (Where("aws", "aws:eu-west-1", REGION), "aws:eu-west-1", None, None),
+        (TablesLocation("memory", "in memory", REGION), "memory:", "http://127.0.0.1:8000", "`tavola serve --studio`"),
+        (TablesLocation("file", "/x/a b.db", REGION), "file:/x/a b.db", "http://127.0.0.1:8000", "stop the studio first"),
+        (TablesLocation("file", "/x/a.db", REGION, None, "http://127.0.0.1:9"), "http://127.0.0.1:9", "http://127.0.0.1:9", None),
+        (TablesLocation("http", "http://127.0.0.1:7", REGION), "http://127.0.0.1:7", "http://127.0.0.1:7", None),
+        (TablesLocation("aws", "aws:eu-west-1", REGION), "aws:eu-west-1", None, None),
     ],
 )  # fmt: skip
 def test_code_goes_where_the_tables_are(
-    shop: Browsed, place: Where, target: str, endpoint: str | None, remark: str | None
+    shop: Browsed, place: TablesLocation, target: str, endpoint: str | None, remark: str | None
 ) -> None:
     """Copied code names the endpoint, and never goes to AWS by mistake; where there is none, it says what to do."""
     studio = replace(shop.studio, where=place)
     key = {"PK": {"S": "ORDER#o1"}, "SK": {"S": "ORDER"}}
 
     for code in (
-        shop.run(question_code(studio, QUESTIONS["get"])),
-        shop.run(item_code(studio, AskItemCode(TABLE, key))),
+        shop.run(export_query_code(studio, QUESTIONS["get"])),
+        shop.run(export_item_code(studio, ItemCodeRequest(TABLE, key))),
     ):
         assert code.tavola is not None
         assert f"connect({target!r}" in code.tavola
@@ -200,26 +204,26 @@ def test_code_goes_where_the_tables_are(
 def test_sort_parts_are_read_back(shop: Browsed) -> None:
     """A sort key, whole or up to a field, becomes the parts of the pattern."""
     customer = where("GSI1PK", "=", "CUSTOMER#c1")
-    prefix = BrowseQuestion(
+    prefix = ItemQuery(
         TABLE, None, (customer, where("GSI1SK", "begins_with", "2026-01-02T00:00:00.000000Z#"))
     )
-    cut = BrowseQuestion(TABLE, None, (customer, where("GSI1SK", "begins_with", "2026-01")))
-    light = BrowseQuestion(TABLE, None, (PK, BrowseCondition("weight", ">", ({"N": "5"},))))
+    cut = ItemQuery(TABLE, None, (customer, where("GSI1SK", "begins_with", "2026-01")))
+    light = ItemQuery(TABLE, None, (PK, QueryCondition("weight", ">", ({"N": "5"},))))
 
-    code = shop.run(question_code(shop.studio, prefix)).tavola
+    code = shop.run(export_query_code(shop.studio, prefix)).tavola
 
     assert code is not None
     assert '.placed_at.eq(datetime.fromisoformat("2026-01-02T00:00:00+00:00"))' in code
-    assert shop.run(question_code(shop.studio, cut)).tavola is None
-    assert ".weight.gt(5)" in (shop.run(question_code(shop.studio, light)).tavola or "")
+    assert shop.run(export_query_code(shop.studio, cut)).tavola is None
+    assert ".weight.gt(5)" in (shop.run(export_query_code(shop.studio, light)).tavola or "")
 
 
 def test_a_filter_on_a_field_is_told(shop: Browsed) -> None:
     """A filter on a plain field is the pattern's where()."""
-    total = BrowseCondition("total", ">", ({"N": "10"},))
-    asked = BrowseQuestion(TABLE, None, (where("GSI1PK", "=", "CUSTOMER#c1"), total))
+    total = QueryCondition("total", ">", ({"N": "10"},))
+    asked = ItemQuery(TABLE, None, (where("GSI1PK", "=", "CUSTOMER#c1"), total))
 
-    code = shop.run(question_code(shop.studio, asked)).tavola
+    code = shop.run(export_query_code(shop.studio, asked)).tavola
 
     assert code is not None
     assert ".where(Order.total.gt(10))" in code
@@ -229,7 +233,7 @@ def test_an_item_is_copied_in_every_form(shop: Browsed) -> None:
     """An item's code stores the very same item; its JSON forms keep every digit."""
     key = {name: EVERYTHING[name] for name in ("PK", "SK")}
 
-    code = shop.run(item_code(shop.studio, AskItemCode(TABLE, key)))
+    code = shop.run(export_item_code(shop.studio, ItemCodeRequest(TABLE, key)))
 
     assert json.loads(code.dynamodb_json) == EVERYTHING
     assert "0.12345678901234567890123456789012345678" in code.json
@@ -245,7 +249,7 @@ def test_an_item_is_copied_in_every_form(shop: Browsed) -> None:
 def test_code_reads_little_for_its_examples() -> None:
     """Copying a question with a filter looks at a few items, not at all that a page would look at; its test has five."""
     with browsed(orders=300) as shop:
-        asked = BrowseQuestion(TABLE, None, (where("PK", "begins_with", "ORDER#"),))
+        asked = ItemQuery(TABLE, None, (where("PK", "begins_with", "ORDER#"),))
         reads: list[int] = []
         call = shop.studio.db.backend.call
 
@@ -255,7 +259,7 @@ def test_code_reads_little_for_its_examples() -> None:
             return answer
 
         shop.studio.db.backend.call = counted  # type: ignore[method-assign]
-        code = shop.run(question_code(shop.studio, asked))
+        code = shop.run(export_query_code(shop.studio, asked))
 
     assert sum(reads) == 100
     assert code.test.count('"_entity"') == 5
@@ -265,9 +269,9 @@ def test_an_entity_is_got_by_its_key(shop: Browsed) -> None:
     """An entity's item is told as its key class; an item that is gone is told as gone."""
     key = {"PK": {"S": "ORDER#o1"}, "SK": {"S": "LINE#002"}}
 
-    code = shop.run(item_code(shop.studio, AskItemCode(TABLE, key)))
+    code = shop.run(export_item_code(shop.studio, ItemCodeRequest(TABLE, key)))
 
     assert code.tavola is not None
     assert "Line.Key(order_id='o1', position=2)" in code.tavola
-    with pytest.raises(Refused):
-        shop.run(item_code(shop.studio, AskItemCode(TABLE, {"PK": {"S": "x"}, "SK": {"S": "y"}})))
+    with pytest.raises(RequestRefused):
+        shop.run(export_item_code(shop.studio, ItemCodeRequest(TABLE, {"PK": {"S": "x"}, "SK": {"S": "y"}})))

@@ -7,18 +7,19 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tavola.studio.api.data import BrowsePage, page
-from tavola.studio.endpoint import encode_answer
-from tavola.studio.queries.key_shapes import KeyCutter, KeyShape
-from tavola.studio.queries.planner import BrowseQuestion
-from tavola.studio.recognition import KeyPiece, Recogniser, designed_keys
+from tavola.studio.api.data import QueryPageRequest, read_query_page
+from tavola.studio.endpoint import encode_response
+from tavola.studio.key_text import KeyPiece
+from tavola.studio.queries.key_shapes import KeyEncoder, KeyTextShape
+from tavola.studio.queries.planner import ItemQuery
+from tavola.studio.recognition import Recogniser, designed_keys
 from tests.studio.browsed import browsed, shop_design
 
 TABLE = "studio-shop"
 SHOP = shop_design().tables[0]
 
 
-def pieces(shape: KeyShape, cut: tuple[int, ...], text: str) -> tuple[KeyPiece, ...]:
+def pieces(shape: KeyTextShape, cut: tuple[int, ...], text: str) -> tuple[KeyPiece, ...]:
     """Return what the page makes of a cut, counting as JavaScript does."""
     units = text.encode("utf-16-le", "surrogatepass")
     found: list[KeyPiece] = []
@@ -57,11 +58,11 @@ def test_a_cut_is_the_reading(pk: str, sk: str, gpk: str, gsk: str, designed: bo
     recogniser = Recogniser(designed_keys(SHOP), SHOP if designed else None)
     item: Any = {"PK": {"S": pk}, "SK": {"S": sk}, "GSI1PK": {"S": gpk}, "GSI1SK": {"S": gsk}, "x": {"S": ""}}
     told = recogniser.recognise(item)
-    cutter = KeyCutter(recogniser, "customers")
+    cutter = KeyEncoder(recogniser, "customers")
 
-    cuts = cutter.cut(item, told)
+    cuts = cutter.encode(item, told)
 
-    readings = recogniser.read(item, "customers", told)
+    readings = recogniser.parse_keys(item, "customers", told)
     assert [cutter.shapes[cut[0]].attribute for cut in cuts] == [each.attribute for each in readings]
     for cut, reading in zip(cuts, readings, strict=True):
         found = pieces(cutter.shapes[cut[0]], cut, item[reading.attribute]["S"])
@@ -77,13 +78,13 @@ def test_a_cut_is_the_reading(pk: str, sk: str, gpk: str, gsk: str, designed: bo
 def test_a_padded_number_is_told_once() -> None:
     """What a field has that is written otherwise stands with its shape, not with each row."""
     recogniser = Recogniser(designed_keys(SHOP), SHOP)
-    cutter = KeyCutter(recogniser, None)
+    cutter = KeyEncoder(recogniser, None)
     items: list[Any] = [
         {"PK": {"S": f"ORDER#o{at}"}, "SK": {"S": f"LINE#{at % 2:03}"}, "_entity": {"S": "Line"}}
         for at in range(50)
     ]
 
-    cuts = [cutter.cut(item, recogniser.recognise(item)) for item in items]
+    cuts = [cutter.encode(item, recogniser.recognise(item)) for item in items]
 
     assert set(cuts) == {((0,), (1,))}
     assert cutter.shapes[1].literals == ("LINE#", "")
@@ -93,9 +94,9 @@ def test_a_padded_number_is_told_once() -> None:
 def test_a_page_weighs_little_more_than_its_items() -> None:
     """A row takes at most sixty bytes beside its item, whatever its entity and its keys say."""
     with browsed(orders=250) as shop:
-        found = shop.run(page(shop.studio, BrowsePage(BrowseQuestion(TABLE))))
+        found = shop.run(read_query_page(shop.studio, QueryPageRequest(ItemQuery(TABLE))))
 
-    items = encode_answer([row.item for row in found.rows])
-    told = encode_answer((found.rows, found.entities, found.shapes))
+    items = encode_response([row.item for row in found.rows])
+    told = encode_response((found.rows, found.entities, found.shapes))
     assert len(found.rows) == 1000
     assert len(told) - len(items) < 60 * len(found.rows) + 2_000

@@ -8,10 +8,16 @@ from typing import Any
 
 import pytest
 
-from tavola.studio.api.data import AskStatement, BrowsePage, page, planned, statement_plan
-from tavola.studio.problems import Refused
-from tavola.studio.queries.conditions import BrowseCondition, parse_path
-from tavola.studio.queries.planner import BrowseQuestion
+from tavola.studio.api.data import (
+    QueryPageRequest,
+    StatementRequest,
+    describe_plan,
+    plan_statement,
+    read_query_page,
+)
+from tavola.studio.problems import RequestRefused
+from tavola.studio.queries.conditions import QueryCondition, parse_path
+from tavola.studio.queries.planner import ItemQuery
 from tests.studio.browsed import Browsed, browsed
 
 TABLE = "studio-shop"
@@ -32,8 +38,8 @@ def n(text: str) -> dict[str, str]:
     return {"N": text}
 
 
-def where(attribute: str, operator: Any, *values: Any) -> BrowseCondition:
-    return BrowseCondition(attribute, operator, values)
+def where(attribute: str, operator: Any, *values: Any) -> QueryCondition:
+    return QueryCondition(attribute, operator, values)
 
 
 PK = where("PK", "=", s("ORDER#o1"))
@@ -82,7 +88,7 @@ def test_the_way_is_chosen(
     roles: tuple[str, ...],
 ) -> None:
     """All partition attributes with = make a Query; sort attributes count from the left; the rest filters."""
-    found = shop.run(planned(shop.studio, BrowseQuestion(TABLE, index, conditions)))
+    found = shop.run(describe_plan(shop.studio, ItemQuery(TABLE, index, conditions)))
 
     assert (found.operation, found.index) == (operation, taken)
     assert tuple(each.role for each in found.conditions) == roles
@@ -100,11 +106,11 @@ def test_what_is_planned_is_what_dynamodb_answers(
     roles: tuple[str, ...],
 ) -> None:
     """A plan finds just the items that a Scan with all conditions for its filter finds, and keeps to its estimate."""
-    question = BrowseQuestion(TABLE, index, conditions)
-    scan = BrowseQuestion(TABLE, index or taken, conditions, choose=False)
-    plan = shop.run(planned(shop.studio, question))
+    question = ItemQuery(TABLE, index, conditions)
+    scan = ItemQuery(TABLE, index or taken, conditions, choose=False)
+    plan = shop.run(describe_plan(shop.studio, question))
 
-    found = shop.run(page(shop.studio, BrowsePage(question)))
+    found = shop.run(read_query_page(shop.studio, QueryPageRequest(question)))
 
     everything = _scanned(shop, scan)
     assert _keys(found.rows) == everything
@@ -112,16 +118,16 @@ def test_what_is_planned_is_what_dynamodb_answers(
     assert found.operation == plan.operation
 
 
-def _scanned(shop: Browsed, question: BrowseQuestion) -> list[tuple[str, str]]:
+def _scanned(shop: Browsed, question: ItemQuery) -> list[tuple[str, str]]:
     """Return what a Scan of the same way finds, decided item by item."""
     from tavola.expressions.conditions import compile_decider
-    from tavola.studio.queries.conditions import joined
+    from tavola.studio.queries.conditions import combine_conditions
 
     request: dict[str, Any] = {"TableName": TABLE}
     if question.index:
         request["IndexName"] = question.index
     items = shop.call("Scan", **request)["Items"]
-    node = joined(question.conditions)
+    node = combine_conditions(question.conditions)
     test = (lambda item, values: True) if node is None else compile_decider(node)
     return sorted((item["PK"]["S"], item["SK"]["S"]) for item in items if test(item, {}))
 
@@ -156,9 +162,9 @@ OPERATORS = [
 
 
 @pytest.mark.parametrize(("condition", "count"), OPERATORS, ids=lambda each: getattr(each, "operator", ""))
-def test_every_operator_filters(shop: Browsed, condition: BrowseCondition, count: int) -> None:
+def test_every_operator_filters(shop: Browsed, condition: QueryCondition, count: int) -> None:
     """Every operator of the set can be asked, and finds what it says."""
-    found = shop.run(page(shop.studio, BrowsePage(BrowseQuestion(TABLE, None, (condition,)))))
+    found = shop.run(read_query_page(shop.studio, QueryPageRequest(ItemQuery(TABLE, None, (condition,)))))
 
     assert (found.returned, found.scanned) == (count, 48)
 
@@ -170,9 +176,9 @@ def test_a_scan_past_a_megabyte_asks_first() -> None:
             text = {"S": "x" * 350_000}
             shop.call("PutItem", TableName=TABLE, Item={"PK": s(f"BIG#{at}"), "SK": s("x"), "text": text})
 
-        scan = shop.run(planned(shop.studio, BrowseQuestion(TABLE, None, (where("total", ">", n("1")),))))
-        index = shop.run(planned(shop.studio, BrowseQuestion(TABLE, "states", ())))
-        query = shop.run(planned(shop.studio, BrowseQuestion(TABLE, None, (PK,))))
+        scan = shop.run(describe_plan(shop.studio, ItemQuery(TABLE, None, (where("total", ">", n("1")),))))
+        index = shop.run(describe_plan(shop.studio, ItemQuery(TABLE, "states", ())))
+        query = shop.run(describe_plan(shop.studio, ItemQuery(TABLE, None, (PK,))))
 
     assert scan.asks_first
     assert scan.estimate.pages_high == 2
@@ -182,7 +188,7 @@ def test_a_scan_past_a_megabyte_asks_first() -> None:
 
 def test_a_scan_is_estimated_by_what_is_counted(shop: Browsed) -> None:
     """A Scan's estimate is the table's bytes, with its dollars by the region's prices."""
-    found = shop.run(planned(shop.studio, BrowseQuestion(TABLE)))
+    found = shop.run(describe_plan(shop.studio, ItemQuery(TABLE)))
 
     assert found.estimate.units_low == 1.0  # 5 KB, not consistently
     assert found.estimate.dollars_low > 0
@@ -198,10 +204,10 @@ def test_small_items_are_estimated_with_their_pages() -> None:
                 {"PutRequest": {"Item": {"PK": s(f"{at}"), "SK": s("x")}}} for at in range(start, start + 25)
             ]
             shop.call("BatchWriteItem", RequestItems={TABLE: puts})
-        plan = shop.run(planned(shop.studio, BrowseQuestion(TABLE)))
+        plan = shop.run(describe_plan(shop.studio, ItemQuery(TABLE)))
         units, cursor = 0.0, None
         for _ in range(4):
-            found = shop.run(page(shop.studio, BrowsePage(BrowseQuestion(TABLE), cursor)))
+            found = shop.run(read_query_page(shop.studio, QueryPageRequest(ItemQuery(TABLE), cursor)))
             units, cursor = units + found.units, found.cursor
 
     assert cursor is None
@@ -210,7 +216,7 @@ def test_small_items_are_estimated_with_their_pages() -> None:
 
 def test_the_design_narrows_a_query(shop: Browsed) -> None:
     """Where the design says how many items a question gives, the estimate says so, and whose word it is."""
-    found = shop.run(planned(shop.studio, BrowseQuestion(TABLE, None, (CUSTOMER,))))
+    found = shop.run(describe_plan(shop.studio, ItemQuery(TABLE, None, (CUSTOMER,))))
 
     assert "Orders of a customer" in found.estimate.reason
     assert found.estimate.units_high == 1.0  # 20 items of 400 bytes
@@ -218,11 +224,11 @@ def test_the_design_narrows_a_query(shop: Browsed) -> None:
 
 def test_a_consistent_read_of_a_global_index_is_told(shop: Browsed) -> None:
     """A global index is never read consistently; a local one and the table are, at twice the units."""
-    asked = BrowseQuestion(TABLE, "customers", (CUSTOMER,), consistent=True)
-    local = BrowseQuestion(TABLE, "weights", (PK,), consistent=True)
+    asked = ItemQuery(TABLE, "customers", (CUSTOMER,), consistent=True)
+    local = ItemQuery(TABLE, "weights", (PK,), consistent=True)
 
-    global_plan = shop.run(planned(shop.studio, asked))
-    local_page = shop.run(page(shop.studio, BrowsePage(local)))
+    global_plan = shop.run(describe_plan(shop.studio, asked))
+    local_page = shop.run(read_query_page(shop.studio, QueryPageRequest(local)))
 
     assert not global_plan.consistent
     assert "never read consistently" in global_plan.notes[0]
@@ -251,10 +257,10 @@ def test_a_consistent_read_of_a_global_index_is_told(shop: Browsed) -> None:
     ],
     ids=lambda each: f"{each.attribute} {each.operator}",
 )
-def test_what_cannot_be_asked_is_refused(shop: Browsed, condition: BrowseCondition) -> None:
+def test_what_cannot_be_asked_is_refused(shop: Browsed, condition: QueryCondition) -> None:
     """A condition that is not whole is refused in words, before anything is read."""
-    with pytest.raises(Refused) as refused:
-        shop.run(planned(shop.studio, BrowseQuestion(TABLE, None, (condition,))))
+    with pytest.raises(RequestRefused) as refused:
+        shop.run(describe_plan(shop.studio, ItemQuery(TABLE, None, (condition,))))
 
     assert refused.value.problem.code == "condition-malformed"
 
@@ -263,12 +269,12 @@ def test_a_filter_on_what_an_index_lacks_is_no_query_of_it(shop: Browsed) -> Non
     """DynamoDB refuses such a Query; so the table is asked, and why is said, or the tab's own question refused."""
     conditions = (where("GSI2PK", "=", s("STATE#open")), where("email", "contains", s("1")))
 
-    found = shop.run(planned(shop.studio, BrowseQuestion(TABLE, None, conditions)))
+    found = shop.run(describe_plan(shop.studio, ItemQuery(TABLE, None, conditions)))
 
     assert (found.operation, found.index) == ("Scan", None)
     assert "states would make it a Query, but it does not hold email" in found.notes[0]
-    with pytest.raises(Refused) as refused:
-        shop.run(planned(shop.studio, BrowseQuestion(TABLE, "states", conditions)))
+    with pytest.raises(RequestRefused) as refused:
+        shop.run(describe_plan(shop.studio, ItemQuery(TABLE, "states", conditions)))
     assert refused.value.problem.code == "filter-unprojected"
 
 
@@ -277,9 +283,9 @@ def test_a_filter_on_what_an_index_lacks_is_no_query_of_it(shop: Browsed) -> Non
     [where("GSI1SK", "not_exists"), where("GSI1SK", "<>", s("x")), where("GSI1SK", "not_contains", s("x"))],
     ids=lambda each: each.operator,
 )
-def test_what_an_index_lacks_is_not_sought_in_it(shop: Browsed, condition: BrowseCondition) -> None:
+def test_what_an_index_lacks_is_not_sought_in_it(shop: Browsed, condition: QueryCondition) -> None:
     """A condition that holds of items without the sort key is asked of the table, for the index has none of them."""
-    found = shop.run(planned(shop.studio, BrowseQuestion(TABLE, None, (CUSTOMER, condition))))
+    found = shop.run(describe_plan(shop.studio, ItemQuery(TABLE, None, (CUSTOMER, condition))))
 
     assert (found.operation, found.index) == ("Scan", None)
     assert "customers would make it a Query, but items without GSI1SK are not in it" in found.notes[0]
@@ -288,10 +294,10 @@ def test_what_an_index_lacks_is_not_sought_in_it(shop: Browsed, condition: Brows
 def test_a_consistent_question_stays_with_the_table(shop: Browsed) -> None:
     """A global index that bounds more is no way to what is certainly current; a local one is."""
     given = (PK, where("GSI1PK", "=", s("CUSTOMER#c1")), where("GSI1SK", ">", s("2026")))
-    asked = BrowseQuestion(TABLE, None, given)
+    asked = ItemQuery(TABLE, None, given)
 
-    now = shop.run(planned(shop.studio, replace(asked, consistent=True)))
-    sooner = shop.run(planned(shop.studio, asked))
+    now = shop.run(describe_plan(shop.studio, replace(asked, consistent=True)))
+    sooner = shop.run(describe_plan(shop.studio, asked))
 
     assert (sooner.index, now.index) == ("customers", None)
     assert now.consistent
@@ -301,14 +307,14 @@ def test_a_number_is_the_same_however_it_is_spelt(shop: Browsed) -> None:
     """What the studio tests itself compares numbers, not texts."""
     (number,) = (where("number", "in", n("3.0"), n("0.6e1")),)
 
-    found = shop.run(page(shop.studio, BrowsePage(BrowseQuestion(TABLE, None, (*PLACE, number)))))
+    found = shop.run(read_query_page(shop.studio, QueryPageRequest(ItemQuery(TABLE, None, (*PLACE, number)))))
 
     assert [row.item["number"] for row in found.rows] == [n("6"), n("3")]
 
 
 def test_a_scan_that_is_to_be_turned_round_says_that_it_cannot(shop: Browsed) -> None:
     """A Scan has no order that could be asked the other way."""
-    found = shop.run(planned(shop.studio, BrowseQuestion(TABLE, descending=True)))
+    found = shop.run(describe_plan(shop.studio, ItemQuery(TABLE, descending=True)))
 
     assert "no first and last" in found.notes[0]
 
@@ -316,7 +322,7 @@ def test_a_scan_that_is_to_be_turned_round_says_that_it_cannot(shop: Browsed) ->
 def test_an_index_that_may_lack_items_is_told() -> None:
     """Without a design nobody promises that an item has all of an index's key; what would be missed is said."""
     with browsed(design=False) as shop:
-        found = shop.run(planned(shop.studio, BrowseQuestion(TABLE, None, (CUSTOMER,))))
+        found = shop.run(describe_plan(shop.studio, ItemQuery(TABLE, None, (CUSTOMER,))))
 
     assert found.index == "customers"
     assert "Items without GSI1SK are not in customers" in found.notes[0]
@@ -332,28 +338,32 @@ def test_a_path_is_read() -> None:
 
 def test_an_index_that_is_not_there_is_refused(shop: Browsed) -> None:
     """An index that a URL still names is told of, with those that there are."""
-    with pytest.raises(Refused) as refused:
-        shop.run(planned(shop.studio, BrowseQuestion(TABLE, "gone")))
+    with pytest.raises(RequestRefused) as refused:
+        shop.run(describe_plan(shop.studio, ItemQuery(TABLE, "gone")))
 
     assert "customers" in refused.value.problem.detail
 
 
 def test_a_field_is_offered_as_the_key_that_it_makes(shop: Browsed) -> None:
     """A Scan for a field of a key's template offers the key; what the key does not say is still asked."""
-    asked = BrowseQuestion(TABLE, None, (where("order_id", "=", s("o1")), where("total", ">=", n("0"))))
+    asked = ItemQuery(TABLE, None, (where("order_id", "=", s("o1")), where("total", ">=", n("0"))))
 
-    scan = shop.run(planned(shop.studio, asked))
-    customer = shop.run(planned(shop.studio, BrowseQuestion(TABLE, None, (where("customer", "=", s("c1")),))))
-    alone = BrowseQuestion(TABLE, None, (where("customer", "=", s("c1")),), choose=False)
+    scan = shop.run(describe_plan(shop.studio, asked))
+    customer = shop.run(
+        describe_plan(shop.studio, ItemQuery(TABLE, None, (where("customer", "=", s("c1")),)))
+    )
+    alone = ItemQuery(TABLE, None, (where("customer", "=", s("c1")),), choose=False)
 
     assert scan.operation == "Scan"
     assert [offer.conditions for offer in scan.offers] == [(PK, asked.conditions[1])]
     assert "order_id makes PK of Order: ask PK = “ORDER#o1”" in scan.offers[0].text
     assert [offer.conditions for offer in customer.offers] == [(CUSTOMER,)]
-    assert shop.run(planned(shop.studio, alone)).offers == ()
-    found = shop.run(page(shop.studio, BrowsePage(replace(asked, conditions=scan.offers[0].conditions))))
+    assert shop.run(describe_plan(shop.studio, alone)).offers == ()
+    found = shop.run(
+        read_query_page(shop.studio, QueryPageRequest(replace(asked, conditions=scan.offers[0].conditions)))
+    )
     assert [row.item for row in found.rows] == [
-        row.item for row in shop.run(page(shop.studio, BrowsePage(asked))).rows
+        row.item for row in shop.run(read_query_page(shop.studio, QueryPageRequest(asked))).rows
     ]
 
 
@@ -373,7 +383,7 @@ def test_a_statement_is_told_to_be_a_query_or_a_scan(
     shop: Browsed, text: str, operation: str, index: str | None, told: str
 ) -> None:
     """Before a statement runs it is said whether it reads a collection or everything."""
-    found = shop.run(statement_plan(shop.studio, AskStatement(TABLE, text)))
+    found = shop.run(plan_statement(shop.studio, StatementRequest(TABLE, text)))
 
     assert (found.operation, found.index) == (operation, index)
     assert told in found.why

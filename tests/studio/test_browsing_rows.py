@@ -10,21 +10,21 @@ import pytest
 from tavola import connect
 from tavola.engine import Engine
 from tavola.studio.api.data import (
-    AskMembers,
-    AskStatement,
-    BrowsePage,
-    collection,
-    members,
-    page,
-    planned,
-    statement,
+    IndexMembersRequest,
+    QueryPageRequest,
+    StatementRequest,
+    count_items,
+    describe_plan,
+    find_index_members,
+    read_query_page,
+    run_statement,
 )
-from tavola.studio.api.tables import AskTable, describe
-from tavola.studio.endpoint import encode_answer
-from tavola.studio.problems import Refused
-from tavola.studio.queries.conditions import BrowseCondition
-from tavola.studio.queries.planner import BrowseQuestion
-from tavola.studio.queries.rows import AskCollection
+from tavola.studio.api.tables import TableRequest, describe_table
+from tavola.studio.endpoint import encode_response
+from tavola.studio.problems import RequestRefused
+from tavola.studio.queries.conditions import QueryCondition
+from tavola.studio.queries.planner import ItemQuery
+from tavola.studio.queries.rows import CollectionRequest
 from tests.studio.browsed import REGION, Browsed, browsed
 
 TABLE = "studio-shop"
@@ -38,12 +38,12 @@ def shop() -> Iterator[Browsed]:
         yield found
 
 
-def read_all(shop: Browsed, question: BrowseQuestion, limit: int) -> list[Any]:
+def read_all(shop: Browsed, question: ItemQuery, limit: int) -> list[Any]:
     """Return all pages of a question."""
     pages = []
     cursor = None
     while True:
-        found = shop.run(page(shop.studio, BrowsePage(question, cursor, limit)))
+        found = shop.run(read_query_page(shop.studio, QueryPageRequest(question, cursor, limit)))
         pages.append(found)
         cursor = found.cursor
         if cursor is None:
@@ -54,7 +54,7 @@ def read_all(shop: Browsed, question: BrowseQuestion, limit: int) -> list[Any]:
 @pytest.mark.parametrize("index", [None, *INDEXES])
 def test_pages_are_what_a_scan_gives(shop: Browsed, index: str | None, limit: int) -> None:
     """All pages together are the items in the table's order, each read once, and their units what was consumed."""
-    pages = read_all(shop, BrowseQuestion(TABLE, index), limit)
+    pages = read_all(shop, ItemQuery(TABLE, index), limit)
     request = {"TableName": TABLE} | ({} if index is None else {"IndexName": index})
 
     assert [row.item for each in pages for row in each.rows] == shop.call("Scan", **request)["Items"]
@@ -65,7 +65,7 @@ def test_pages_are_what_a_scan_gives(shop: Browsed, index: str | None, limit: in
 
 def test_groups_are_the_collections(shop: Browsed) -> None:
     """Rows of one partition key are one group; its count, bytes and units are those of reading it whole."""
-    (found,) = read_all(shop, BrowseQuestion(TABLE), 1000)
+    (found,) = read_all(shop, ItemQuery(TABLE), 1000)
     for group in found.groups:
         rows = found.rows[group.first : group.first + group.count]
         key = rows[0].item["PK"]
@@ -85,23 +85,23 @@ def test_groups_are_the_collections(shop: Browsed) -> None:
 
 def test_a_group_at_the_end_of_a_page_may_go_on(shop: Browsed) -> None:
     """A group that the page cut, or that a filter or a sort condition thinned, is not told as whole."""
-    first = shop.run(page(shop.studio, BrowsePage(BrowseQuestion(TABLE), None, 5)))
-    second = shop.run(page(shop.studio, BrowsePage(BrowseQuestion(TABLE), first.cursor, 5)))
-    filtered = BrowseQuestion(TABLE, None, (BrowseCondition("total", ">", ({"N": "0"},)),))
-    key = BrowseCondition("PK", "=", ({"S": "ORDER#o1"},))
-    bounded = BrowseQuestion(TABLE, None, (key, BrowseCondition("SK", "begins_with", ({"S": "LINE"},))))
+    first = shop.run(read_query_page(shop.studio, QueryPageRequest(ItemQuery(TABLE), None, 5)))
+    second = shop.run(read_query_page(shop.studio, QueryPageRequest(ItemQuery(TABLE), first.cursor, 5)))
+    filtered = ItemQuery(TABLE, None, (QueryCondition("total", ">", ({"N": "0"},)),))
+    key = QueryCondition("PK", "=", ({"S": "ORDER#o1"},))
+    bounded = ItemQuery(TABLE, None, (key, QueryCondition("SK", "begins_with", ({"S": "LINE"},))))
 
     assert not first.groups[-1].whole
     assert not second.groups[0].whole
     assert not any(group.whole for group in read_all(shop, filtered, 100)[0].groups)
     assert not any(group.whole for group in read_all(shop, bounded, 100)[0].groups)
-    assert read_all(shop, BrowseQuestion(TABLE, None, (key,)), 100)[0].groups[0].whole
+    assert read_all(shop, ItemQuery(TABLE, None, (key,)), 100)[0].groups[0].whole
 
 
 @pytest.mark.parametrize("at", range(len(INDEXES)))
 def test_memberships_are_the_engines(shop: Browsed, at: int) -> None:
     """The rows that are said to be in an index are just those that the index has."""
-    (found,) = read_all(shop, BrowseQuestion(TABLE), 1000)
+    (found,) = read_all(shop, ItemQuery(TABLE), 1000)
     entries = shop.call("Scan", TableName=TABLE, IndexName=INDEXES[at])["Items"]
     there = {(entry["PK"]["S"], entry["SK"]["S"]) for entry in entries}
 
@@ -142,9 +142,11 @@ def test_an_attribute_of_another_type_is_no_membership() -> None:
         for _ in range(200):
             shop.engine.run_background_work(1.0)
         entries = shop.call("Scan", TableName=TABLE, IndexName="depths")["Items"]
-        asked = AskMembers(TABLE, "depths", tuple({"PK": {"S": "a"}, "SK": {"S": sk}} for sk in "bcd"))
+        asked = IndexMembersRequest(
+            TABLE, "depths", tuple({"PK": {"S": "a"}, "SK": {"S": sk}} for sk in "bcd")
+        )
 
-        found = shop.run(members(shop.studio, asked))
+        found = shop.run(find_index_members(shop.studio, asked))
 
     assert [entry["SK"]["S"] for entry in entries] == ["c"]
     assert (found.members, found.missing) == ((1,), (2,))
@@ -155,18 +157,21 @@ def test_a_projection_is_told(shop: Browsed) -> None:
     """What an index holds is the keys of both and what it includes; entries have no more than that."""
     keys = tuple({"PK": {"S": f"ORDER#o{n}"}, "SK": {"S": "ORDER"}} for n in range(4))
 
-    found = shop.run(members(shop.studio, AskMembers(TABLE, "states", keys)))
+    found = shop.run(find_index_members(shop.studio, IndexMembersRequest(TABLE, "states", keys)))
 
     assert found.members == (1, 3)
     assert found.projected == ("PK", "SK", "GSI2PK", "total")
     for entry in shop.call("Scan", TableName=TABLE, IndexName="states")["Items"]:
         assert set(entry) <= set(found.projected)
-    assert shop.run(members(shop.studio, AskMembers(TABLE, "customers", keys))).projected is None
+    assert (
+        shop.run(find_index_members(shop.studio, IndexMembersRequest(TABLE, "customers", keys))).projected
+        is None
+    )
 
 
 def test_entries_do_not_tell_other_indexes(shop: Browsed) -> None:
     """A row of an index with a part of the item says nothing of other indexes; its entity is told all the same."""
-    (found,) = read_all(shop, BrowseQuestion(TABLE, "states"), 100)
+    (found,) = read_all(shop, ItemQuery(TABLE, "states"), 100)
 
     assert all(row.indexes is None for row in found.rows)
     assert {told(found, row).entity for row in found.rows} == {"Order"}
@@ -180,7 +185,7 @@ def test_a_collection_is_counted_exactly() -> None:
             item = {"PK": {"S": "ORDER#o1"}, "SK": {"S": f"BIG#{at}"}, "text": {"S": "x" * 300_000}}
             shop.call("PutItem", TableName=TABLE, Item=item)
 
-        found = shop.run(collection(shop.studio, AskCollection(TABLE, {"PK": {"S": "ORDER#o1"}})))
+        found = shop.run(count_items(shop.studio, CollectionRequest(TABLE, {"PK": {"S": "ORDER#o1"}})))
 
     assert found.whole
     assert found.count == 9
@@ -191,25 +196,25 @@ def test_a_collection_is_counted_exactly() -> None:
 
 def test_another_attribute_is_no_key_of_a_collection(shop: Browsed) -> None:
     """What is given beside the key, or in its place, does not stand in for it."""
-    with pytest.raises(Refused, match="not complete"):
-        shop.run(collection(shop.studio, AskCollection(TABLE, {"colour": {"S": "red"}})))
+    with pytest.raises(RequestRefused, match="not complete"):
+        shop.run(count_items(shop.studio, CollectionRequest(TABLE, {"colour": {"S": "red"}})))
 
 
 def test_a_collection_needs_its_whole_key(shop: Browsed) -> None:
     """A partition key of two attributes is asked with both."""
-    with pytest.raises(Refused):
-        shop.run(collection(shop.studio, AskCollection(TABLE, {"country": {"S": "IT"}}, "places")))
+    with pytest.raises(RequestRefused):
+        shop.run(count_items(shop.studio, CollectionRequest(TABLE, {"country": {"S": "IT"}}, "places")))
 
     whole = {"country": {"S": "IT"}, "city": {"S": "Pisa"}}
-    assert shop.run(collection(shop.studio, AskCollection(TABLE, whole, "places"))).count == 4
+    assert shop.run(count_items(shop.studio, CollectionRequest(TABLE, whole, "places"))).count == 4
 
 
 def test_a_statement_gives_rows(shop: Browsed) -> None:
     """PartiQL gives rows and what they took, page by page; what would change something is refused."""
     text = f"SELECT * FROM \"{TABLE}\" WHERE PK = 'ORDER#o1'"
 
-    first = shop.run(statement(shop.studio, AskStatement(TABLE, text, limit=2)))
-    rest = shop.run(statement(shop.studio, AskStatement(TABLE, text, first.next_token, limit=5)))
+    first = shop.run(run_statement(shop.studio, StatementRequest(TABLE, text, limit=2)))
+    rest = shop.run(run_statement(shop.studio, StatementRequest(TABLE, text, first.next_token, limit=5)))
 
     assert len(first.rows) == 2
     assert [told(rest, row).entity for row in rest.rows] == ["Order"]
@@ -229,8 +234,8 @@ def test_a_statement_gives_rows(shop: Browsed) -> None:
 )
 def test_a_statement_is_of_this_table_and_only_reads(shop: Browsed, text: str, code: str) -> None:
     """Rows of another table would be opened, edited and deleted as this one's; so they are not given."""
-    with pytest.raises(Refused) as refused:
-        shop.run(statement(shop.studio, AskStatement(TABLE, text)))
+    with pytest.raises(RequestRefused) as refused:
+        shop.run(run_statement(shop.studio, StatementRequest(TABLE, text)))
 
     assert refused.value.problem.code == code
 
@@ -253,10 +258,10 @@ def test_the_past_is_read() -> None:
         then = str(clock.now())
         clock.advance(10)
         shop.call("PutItem", TableName=TABLE, Item={"PK": {"S": "a"}, "SK": {"S": "b"}, "v": {"N": "2"}})
-        now = shop.run(page(shop.studio, BrowsePage(BrowseQuestion(TABLE))))
-        asked = BrowseQuestion(TABLE, as_of=_iso(then))
-        past = shop.run(page(shop.studio, BrowsePage(asked)))
-        plan = shop.run(planned(shop.studio, asked))
+        now = shop.run(read_query_page(shop.studio, QueryPageRequest(ItemQuery(TABLE))))
+        asked = ItemQuery(TABLE, as_of=_iso(then))
+        past = shop.run(read_query_page(shop.studio, QueryPageRequest(asked)))
+        plan = shop.run(describe_plan(shop.studio, asked))
 
     assert (now.rows[0].item["v"], past.rows[0].item["v"]) == ({"N": "2"}, {"N": "1"})
     assert "how many there are now" in plan.estimate.reason
@@ -277,15 +282,15 @@ def test_exact_values_go_out_as_they_are() -> None:
     with browsed(orders=0) as shop:
         shop.call("PutItem", TableName=TABLE, Item=item)
 
-        found = shop.run(page(shop.studio, BrowsePage(BrowseQuestion(TABLE))))
+        found = shop.run(read_query_page(shop.studio, QueryPageRequest(ItemQuery(TABLE))))
 
     assert found.rows[0].item == item
-    assert b'"1234567890123456789012345678901234567.8"' in encode_answer(found)
+    assert b'"1234567890123456789012345678901234567.8"' in encode_response(found)
 
 
 def test_a_table_is_described(shop: Browsed) -> None:
     """What a table is and what lives in it comes in one answer."""
-    found = shop.run(describe(shop.studio, AskTable(TABLE)))
+    found = shop.run(describe_table(shop.studio, TableRequest(TABLE)))
 
     assert (found.tag, found.recovery, found.stream_view) == ("_entity", False, None)
     assert found.ttl == "ends"
@@ -293,14 +298,14 @@ def test_a_table_is_described(shop: Browsed) -> None:
     assert [key.index for key in order.keys] == [None, "customers", "states", "places"]
     assert order.keys[1].hash[0].template == "CUSTOMER#{customer}"
     assert order.keys[3].range[1].template == "{number}"
-    assert encode_answer(found)
+    assert encode_response(found)
 
 
 def test_without_a_design_a_table_is_described_as_it_stands() -> None:
     """Without a design there are keys and numbers, and no entities."""
     with browsed(design=False) as shop:
-        found = shop.run(describe(shop.studio, AskTable(TABLE)))
-        rows = shop.run(page(shop.studio, BrowsePage(BrowseQuestion(TABLE))))
+        found = shop.run(describe_table(shop.studio, TableRequest(TABLE)))
+        rows = shop.run(read_query_page(shop.studio, QueryPageRequest(ItemQuery(TABLE))))
 
     assert found.entities == ()
     assert found.tag is None

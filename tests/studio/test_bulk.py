@@ -9,23 +9,23 @@ import pytest
 
 from tavola import connect
 from tavola.handles import AsyncConnection
-from tavola.studio.api.items import BulkQuestion, BulkSlice, preview, run
+from tavola.studio.api.items import BulkRequest, BulkSlice, preview_bulk, run_bulk
 from tavola.studio.edits import bulk_edits
 from tavola.studio.edits.bulk_edits import BulkAction
 from tavola.studio.edits.selections import ItemSelection
-from tavola.studio.edits.writes import write
-from tavola.studio.problems import Refused
-from tavola.studio.queries.conditions import BrowseCondition
-from tavola.studio.queries.planner import BrowseQuestion
+from tavola.studio.edits.writes import write_edit
+from tavola.studio.problems import RequestRefused
+from tavola.studio.queries.conditions import QueryCondition
+from tavola.studio.queries.planner import ItemQuery
 from tests.studio.edited import Club, Stage, club, key_of, plain_table
 
 ALL = ItemSelection("studio-club")
 
 
-def to_the_end(stage: Stage, asked: BulkQuestion) -> list[BulkSlice]:
-    slices = [stage.ask(run, asked)]
+def to_the_end(stage: Stage, asked: BulkRequest) -> list[BulkSlice]:
+    slices = [stage.ask(run_bulk, asked)]
     while slices[-1].cursor is not None:
-        slices.append(stage.ask(run, BulkQuestion(asked.selection, asked.action, slices[-1].cursor)))
+        slices.append(stage.ask(run_bulk, BulkRequest(asked.selection, asked.action, slices[-1].cursor)))
     return slices
 
 
@@ -46,8 +46,8 @@ def test_a_preview_tells_what_would_be_and_writes_nothing() -> None:
     selection = ItemSelection("studio-club", keys=(key_of(0), key_of(1), key_of(9)))
     with club() as stage:
         before = stage.items("studio-club")
-        asked = BulkQuestion(selection, set_("state", {"S": "left"}))
-        told = stage.ask(preview, asked)
+        asked = BulkRequest(selection, set_("state", {"S": "left"}))
+        told = stage.ask(preview_bulk, asked)
         stood = stage.items("studio-club")
         (done,) = to_the_end(stage, asked)
 
@@ -65,10 +65,10 @@ def test_a_preview_tells_what_would_be_and_writes_nothing() -> None:
 
 def test_a_bulk_edit_of_a_question_runs_in_slices() -> None:
     """All items that a plan finds are changed, a slice at a time, each with its keys."""
-    condition = BrowseCondition("_entity", "=", ({"S": "Member"},))
-    question = BrowseQuestion("studio-club", conditions=(condition,))
+    condition = QueryCondition("_entity", "=", ({"S": "Member"},))
+    question = ItemQuery("studio-club", conditions=(condition,))
     with club(members=250) as stage:
-        asked = BulkQuestion(ItemSelection("studio-club", question=question), set_("town", {"S": "Bari"}))
+        asked = BulkRequest(ItemSelection("studio-club", question=question), set_("town", {"S": "Bari"}))
         slices = to_the_end(stage, asked)
         again = to_the_end(stage, asked)
 
@@ -80,13 +80,13 @@ def test_a_bulk_edit_of_a_question_runs_in_slices() -> None:
 
 def test_an_index_that_does_not_hold_all_gives_whole_items() -> None:
     """A question that an index answers with a part of each item edits the items, and not the parts."""
-    question = BrowseQuestion(
-        "studio-club", "towns", conditions=(BrowseCondition("GSI2PK", "=", ({"S": "TOWN#Lecce"},)),)
+    question = ItemQuery(
+        "studio-club", "towns", conditions=(QueryCondition("GSI2PK", "=", ({"S": "TOWN#Lecce"},)),)
     )
     with club() as stage:
         (done,) = to_the_end(
             stage,
-            BulkQuestion(ItemSelection("studio-club", question=question), BulkAction("remove", "points")),
+            BulkRequest(ItemSelection("studio-club", question=question), BulkAction("remove", "points")),
         )
 
         assert done.written == 3
@@ -101,7 +101,7 @@ def test_deleting_many_releases_their_values() -> None:
     """Each item goes with its guards, and nothing else does."""
     selection = ItemSelection("studio-club", keys=(key_of(0), key_of(1)))
     with club() as stage:
-        (done,) = to_the_end(stage, BulkQuestion(selection, BulkAction("delete")))
+        (done,) = to_the_end(stage, BulkRequest(selection, BulkAction("delete")))
 
         assert done.written == 2
         assert len(stage.items("studio-club")) == 2  # the third member and its guard
@@ -112,16 +112,16 @@ def test_what_cannot_be_is_left_and_told() -> None:
     """An item that DynamoDB would refuse, or that would have to move, is left with its reason."""
     with club() as stage:
         selection = ItemSelection("studio-club", keys=(key_of(0), key_of(1)))
-        wrong = stage.ask(run, BulkQuestion(selection, set_("points", {"S": "many"})))
-        moving = stage.ask(run, BulkQuestion(selection, set_("member_id", {"S": "m9"})))
-        shared = stage.ask(run, BulkQuestion(selection, set_("email", {"S": "one@club.example"})))
+        wrong = stage.ask(run_bulk, BulkRequest(selection, set_("points", {"S": "many"})))
+        moving = stage.ask(run_bulk, BulkRequest(selection, set_("member_id", {"S": "m9"})))
+        shared = stage.ask(run_bulk, BulkRequest(selection, set_("email", {"S": "one@club.example"})))
 
         assert ["points" in left.reason for left in wrong.left] == [True, True]
         assert ["would move" in left.reason for left in moving.left] == [True, True]
         assert shared.written == 1
         assert "taken" in shared.left[0].reason
-        with pytest.raises(Refused, match="part of the table's key"):
-            stage.ask(run, BulkQuestion(selection, set_("PK", {"S": "x"})))
+        with pytest.raises(RequestRefused, match="part of the table's key"):
+            stage.ask(run_bulk, BulkRequest(selection, set_("PK", {"S": "x"})))
 
 
 def test_a_change_between_reading_and_writing_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,11 +130,11 @@ def test_a_change_between_reading_and_writing_is_not_lost(monkeypatch: pytest.Mo
 
         async def raced(studio: Any, layout: Any, change: Any) -> Any:
             stage.put({**change.before, "name": {"S": "Theirs"}})
-            return await write(studio, layout, change)
+            return await write_edit(studio, layout, change)
 
-        monkeypatch.setattr(bulk_edits, "write", raced)
+        monkeypatch.setattr(bulk_edits, "write_edit", raced)
         selection = ItemSelection("studio-club", keys=(key_of(1),))
-        done = stage.ask(run, BulkQuestion(selection, set_("name", {"S": "Mine"})))
+        done = stage.ask(run_bulk, BulkRequest(selection, set_("name", {"S": "Mine"})))
 
         assert done.written == 0
         assert "changed it meanwhile" in done.left[0].reason
@@ -145,17 +145,17 @@ def test_a_change_between_reading_and_writing_is_not_lost(monkeypatch: pytest.Mo
 
 def test_the_past_is_not_edited() -> None:
     """A selection of a moment that is over can be looked at and not changed."""
-    with club() as stage, pytest.raises(Refused, match="past"):
+    with club() as stage, pytest.raises(RequestRefused, match="past"):
         stage.ask(
-            run,
-            BulkQuestion(ItemSelection("studio-club", as_of="2026-01-01T00:00:00Z"), BulkAction("delete")),
+            run_bulk,
+            BulkRequest(ItemSelection("studio-club", as_of="2026-01-01T00:00:00Z"), BulkAction("delete")),
         )
 
 
 def test_what_the_question_finds_no_more_is_left() -> None:
     """An index may be behind the table: an item that is found there and is otherwise by now is neither edited nor deleted."""
-    question = BrowseQuestion(
-        "studio-club", "towns", conditions=(BrowseCondition("GSI2PK", "=", ({"S": "TOWN#Lecce"},)),)
+    question = ItemQuery(
+        "studio-club", "towns", conditions=(QueryCondition("GSI2PK", "=", ({"S": "TOWN#Lecce"},)),)
     )
 
     class Behind:
@@ -177,7 +177,7 @@ def test_what_the_question_finds_no_more_is_left() -> None:
 
     with club() as stage:
         stage.studio = replace(stage.studio, db=AsyncConnection(Behind(stage.studio.db, stage)))
-        asked = BulkQuestion(ItemSelection("studio-club", question=question), BulkAction("delete"))
+        asked = BulkRequest(ItemSelection("studio-club", question=question), BulkAction("delete"))
         (done,) = to_the_end(stage, asked)
 
         assert done.written == 2
@@ -186,18 +186,18 @@ def test_what_the_question_finds_no_more_is_left() -> None:
 
 def test_what_an_item_was_found_by_is_held_while_it_is_edited(monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody takes an item out of the question while the slice runs: it is left to him, although another attribute is set."""
-    question = BrowseQuestion(
-        "studio-club", conditions=(BrowseCondition("state", "=", ({"S": "active"},)),), choose=False
+    question = ItemQuery(
+        "studio-club", conditions=(QueryCondition("state", "=", ({"S": "active"},)),), choose=False
     )
     with club(design=None) as stage:
 
         async def raced(studio: Any, layout: Any, change: Any) -> Any:
             stage.put({**change.before, "state": {"S": "left"}})
-            return await write(studio, layout, change)
+            return await write_edit(studio, layout, change)
 
-        monkeypatch.setattr(bulk_edits, "write", raced)
+        monkeypatch.setattr(bulk_edits, "write_edit", raced)
         selection = ItemSelection("studio-club", question=question)
-        (done,) = to_the_end(stage, BulkQuestion(selection, set_("note", {"S": "still here"})))
+        (done,) = to_the_end(stage, BulkRequest(selection, set_("note", {"S": "still here"})))
 
         assert (done.written, len(done.left)) == (0, 3)
         assert all("note" not in item for item in stage.items("studio-club"))
@@ -209,8 +209,6 @@ def test_a_key_is_found_however_it_is_spelled() -> None:
     with club(members=0) as stage:
         plain_table(stage)
         stage.put({"id": {"S": "a"}, "n": {"N": "1"}}, "plain")
-        (done,) = to_the_end(
-            stage, BulkQuestion(ItemSelection("plain", keys=keys), set_("x", {"BOOL": True}))
-        )
+        (done,) = to_the_end(stage, BulkRequest(ItemSelection("plain", keys=keys), set_("x", {"BOOL": True})))
 
         assert (done.written, done.left) == (1, ())

@@ -18,21 +18,30 @@ from tavola.engine import Engine
 from tavola.errors import TavolaError
 from tavola.studio.api import BY_NAME
 from tavola.studio.api import changes as changes_api
-from tavola.studio.api.changes import AskChanges, AskStream, SetStream, event_of, live, page, state, switch
+from tavola.studio.api.changes import (
+    ChangesRequest,
+    SetStreamRequest,
+    StreamRequest,
+    encode_event,
+    read_changes,
+    set_stream,
+    stream_changes,
+    stream_state,
+)
 from tavola.studio.changes import (
     CHANGES_MAX,
     Actors,
-    ChangeTeller,
-    Follower,
-    Manners,
-    Wanted,
+    ChangeFilter,
+    ChangeRenderer,
+    FollowOptions,
+    StreamFollower,
     decode_position,
     encode_position,
 )
 from tavola.studio.changes.follower import BYTES_MAX
-from tavola.studio.problems import Refused, problem_of
-from tavola.studio.recognition import recogniser_for
-from tavola.studio.studio import Studio, Where
+from tavola.studio.problems import RequestRefused, problem_of
+from tavola.studio.recognition import load_recogniser
+from tavola.studio.studio import Studio, TablesLocation
 from tests.studio.bookshop import bookshop_design
 
 TABLE = {
@@ -70,7 +79,7 @@ async def orders(clock: ManualClock | None = None, *, stream: bool = True) -> As
     )
     engine.call("CreateTable", table)
     db = connect_async(engine, clock=clock)
-    yield Studio(db=db, where=Where("memory", "memory", "us-east-1"), clock=clock, engine=engine)
+    yield Studio(db=db, where=TablesLocation("memory", "memory", "us-east-1"), clock=clock, engine=engine)
     await db.close()
     engine.close()
 
@@ -82,7 +91,7 @@ def put(studio: Studio, number: int, **more: Any) -> None:
 
 
 async def events(studio: Studio, **asked: Any) -> AsyncGenerator[Event, None]:
-    response: Any = await live(studio, AskChanges("Orders", **asked))
+    response: Any = await stream_changes(studio, ChangesRequest("Orders", **asked))
     try:
         async for chunk in response.body_iterator:
             told: dict[str, str] = {}
@@ -183,7 +192,7 @@ def test_shards_that_roll_and_split() -> None:
                 seen, changes = await read(studio, 100, position=position)
                 got += changes
                 position = seen[-1].position
-            shown = await state(studio, AskStream("Orders"))
+            shown = await stream_state(studio, StreamRequest("Orders"))
 
             assert sorted(int(each["keys"]["sk"]["S"][5:]) for each in got) == list(range(400))
             assert shown.shards > 1
@@ -291,7 +300,7 @@ def test_filters(asked: dict[str, Any], found: list[str]) -> None:
             assert studio.engine is not None
             key = {"pk": {"S": "ORDER#1"}, "sk": {"S": "LINE#000001"}}
             studio.engine.call("DeleteItem", {"TableName": "Orders", "Key": key})
-            told = await page(studio, AskChanges("Orders", position="start", **asked))
+            told = await read_changes(studio, ChangesRequest("Orders", position="start", **asked))
 
             assert sorted(each.event for each in told.changes) == found
             assert not told.more
@@ -306,8 +315,8 @@ def test_a_filter_that_nothing_passes_still_moves_the_position() -> None:
         async with orders() as studio:
             for number in range(300):
                 put(studio, number)
-            told = await page(studio, AskChanges("Orders", position="start", prefix="nothing"))
-            again = await page(studio, AskChanges("Orders", position=told.position))
+            told = await read_changes(studio, ChangesRequest("Orders", position="start", prefix="nothing"))
+            again = await read_changes(studio, ChangesRequest("Orders", position=told.position))
 
             assert told.changes == again.changes == ()
 
@@ -325,12 +334,14 @@ def test_pages_and_replays() -> None:
             position = "start"
             more = True
             while more:
-                told = await page(studio, AskChanges("Orders", position=position, limit=64))
+                told = await read_changes(studio, ChangesRequest("Orders", position=position, limit=64))
                 got += told.changes
                 position, more = told.position, told.more
                 assert len(told.changes) <= 64
             middle = sorted(each.sequence for each in got)[349]
-            replayed = await page(studio, AskChanges("Orders", position="start", after=middle, limit=1_000))
+            replayed = await read_changes(
+                studio, ChangesRequest("Orders", position="start", after=middle, limit=1_000)
+            )
 
             assert sorted(int(each.keys["sk"]["S"][5:]) for each in got) == list(range(700))
             assert len(replayed.changes) == 350
@@ -348,7 +359,7 @@ def test_a_page_of_large_items_is_short() -> None:
             got: list[Any] = []
             position, more, pages = "start", True, 0
             while more:
-                told = await page(studio, AskChanges("Orders", position=position, limit=1_000))
+                told = await read_changes(studio, ChangesRequest("Orders", position=position, limit=1_000))
                 position, more, pages = told.position, told.more, pages + 1
                 got += told.changes
                 assert sum(len(str(each.new)) for each in told.changes) < BYTES_MAX + 200_000
@@ -362,13 +373,13 @@ def test_a_page_of_large_items_is_short() -> None:
 def test_a_page_does_not_look_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nothing passes the filter for long, the page ends, and its position says where to go on."""
     monkeypatch.setattr(changes_api, "_PAGE_S", 0.0)
-    monkeypatch.setattr(changes_api, "Manners", partial(Manners, mark_s=0.0))
+    monkeypatch.setattr(changes_api, "FollowOptions", partial(FollowOptions, mark_s=0.0))
 
     async def story() -> None:
         async with orders() as studio:
             for number in range(2_500):
                 put(studio, number)
-            told = await page(studio, AskChanges("Orders", position="start", prefix="nothing"))
+            told = await read_changes(studio, ChangesRequest("Orders", position="start", prefix="nothing"))
 
             assert told.more
             assert told.changes == ()
@@ -451,19 +462,19 @@ def test_a_table_without_a_stream_says_so_and_can_get_one() -> None:
 
     async def story() -> None:
         async with orders(stream=False) as studio:
-            with pytest.raises(Refused) as refused:
-                await live(studio, AskChanges("Orders"))
-            before = await state(studio, AskStream("Orders"))
-            after = await switch(studio, SetStream("Orders"))
+            with pytest.raises(RequestRefused) as refused:
+                await stream_changes(studio, ChangesRequest("Orders"))
+            before = await stream_state(studio, StreamRequest("Orders"))
+            after = await set_stream(studio, SetStreamRequest("Orders"))
             put(studio, 1)
-            told = await page(studio, AskChanges("Orders", position="start"))
+            told = await read_changes(studio, ChangesRequest("Orders", position="start"))
 
             assert refusal(refused.value) == "stream-off"
             assert not before.on
             assert before.problem is not None
             assert (after.on, after.view) == (True, "NEW_AND_OLD_IMAGES")
             assert len(told.changes) == 1
-            assert BY_NAME["POST /changes/stream"].changes
+            assert BY_NAME["POST /changes/stream"].is_write
 
     asyncio.run(story())
 
@@ -474,8 +485,8 @@ def test_a_position_that_is_none_is_refused(position: str) -> None:
 
     async def story() -> None:
         async with orders() as studio:
-            with pytest.raises(Refused) as refused:
-                await live(studio, AskChanges("Orders", position=position))
+            with pytest.raises(RequestRefused) as refused:
+                await stream_changes(studio, ChangesRequest("Orders", position=position))
 
             assert refusal(refused.value) == "position-malformed"
 
@@ -490,7 +501,7 @@ def test_a_position_of_another_table_is_refused() -> None:
             seen, _ = await read(studio, 0)
             document = dict(decode_position(seen[0].position or "")) | {"table": "Others"}
             with pytest.raises(TavolaError):
-                await live(studio, AskChanges("Orders", position=encode_position(document)))
+                await stream_changes(studio, ChangesRequest("Orders", position=encode_position(document)))
 
     asyncio.run(story())
 
@@ -502,9 +513,9 @@ def test_filters_that_mean_nothing_are_refused(asked: dict[str, Any]) -> None:
     async def story() -> None:
         async with orders() as studio:
             with pytest.raises(TavolaError):
-                await live(studio, AskChanges("Orders", **asked))
+                await stream_changes(studio, ChangesRequest("Orders", **asked))
             with pytest.raises(TavolaError):
-                await state(studio, AskStream("Orders", **asked))
+                await stream_state(studio, StreamRequest("Orders", **asked))
 
     asyncio.run(story())
 
@@ -515,7 +526,7 @@ def test_a_stream_that_is_switched_off_is_over() -> None:
     async def story() -> None:
         async with orders() as studio:
             put(studio, 1)
-            await switch(studio, SetStream("Orders", on=False))
+            await set_stream(studio, SetStreamRequest("Orders", on=False))
             seen = [event async for event in events(studio, position="start")]
 
             assert [event.kind for event in seen][-1] == "over"
@@ -529,13 +540,13 @@ def test_silence_is_broken_by_signs_of_life() -> None:
 
     async def story() -> None:
         async with orders() as studio:
-            teller = ChangeTeller(await recogniser_for(studio, "Orders"), Actors(None), Wanted())
-            manners = Manners(poll_s=0.01, beat_s=0.01)
-            follower = await Follower.open(studio.db, "Orders", teller, start="latest", manners=manners)
+            teller = ChangeRenderer(await load_recogniser(studio, "Orders"), Actors(None), ChangeFilter())
+            manners = FollowOptions(poll_s=0.01, beat_s=0.01)
+            follower = await StreamFollower.open(studio.db, "Orders", teller, start="latest", manners=manners)
             async with aclosing(follower.messages()) as messages:
                 first, second = await anext(messages), await anext(messages)
 
             assert (first.event, second.event) == ("hello", "beat")
-            assert event_of(second) == b": beat\n\n"
+            assert encode_event(second) == b": beat\n\n"
 
     asyncio.run(story())

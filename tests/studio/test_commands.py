@@ -29,7 +29,7 @@ from tavola.cli.studio_options import (
 )
 from tavola.engine import Engine
 from tavola.server import AccessLog, Safeguards, running
-from tavola.studio import ENDPOINTS, LogQuestion
+from tavola.studio import ENDPOINTS, LogQuery
 
 SHOP = "tavola.apps.gallery.customer_orders"
 ORDERS = {
@@ -85,7 +85,7 @@ def test_the_questions_are_listed() -> None:
     listed = json.loads(run("api", "--json").stdout)
 
     assert [line for line in told.splitlines() if not line.startswith(" ")] == [
-        each.name + ("  (changes)" if each.changes else "") for each in ENDPOINTS
+        each.name + ("  (changes)" if each.is_write else "") for each in ENDPOINTS
     ]
     assert listed["schema"] == "tavola.api/1"
     assert [f"{each['method']} {each['path']}" for each in listed["endpoints"]] == [
@@ -285,11 +285,11 @@ def test_an_access_log_is_asked_from_its_end(endpoint: str, tmp_path: Path) -> N
     for _ in range(3):
         run("api", "GET", "/session", "--endpoint", endpoint)
     read = access_log_reader(tmp_path / "access.log")
-    found = list(read(LogQuestion(operation="ListTables", limit=2)))
+    found = list(read(LogQuery(operation="ListTables", limit=2)))
 
     assert [record["eventName"] for record in found] == ["ListTables"] * 2
     assert found[0]["eventTime"] >= found[1]["eventTime"]
-    assert not list(read(LogQuestion(operation="DeleteTable")))
+    assert not list(read(LogQuery(operation="DeleteTable")))
 
 
 # `tavola studio` itself.

@@ -32,10 +32,10 @@ from tavola.model.document import Design
 from tavola.prices import load_book
 from tavola.studio.api import BY_NAME
 from tavola.studio.api import cost as api
-from tavola.studio.api.cost import AskCostOptions, AskVectors, CostAnswer
-from tavola.studio.cost import AskCalculation, AskCost, CostAssumptions, CostSliders
-from tavola.studio.problems import Refused
-from tavola.studio.studio import Declared, Studio, Where
+from tavola.studio.api.cost import CostOptionsRequest, MonthlyCost, VectorsRequest
+from tavola.studio.cost import CalculationRequest, CostAssumptions, CostRequest, CostSliders
+from tavola.studio.problems import RequestRefused
+from tavola.studio.studio import DeclaredDesign, Studio, TablesLocation
 from tests.command_line import invoked, printed_json
 
 APPLICATIONS = (
@@ -62,18 +62,18 @@ def design_of(name: str) -> Design:
 def studio_of(name: str, *, clock: Clock = SYSTEM_CLOCK, region: str = "us-east-1") -> Studio:
     return Studio(
         db=connect_async("memory:"),
-        where=Where("memory", "memory:", region),
+        where=TablesLocation("memory", "memory:", region),
         design=design_of(name),
         designs=(name,),
         clock=clock,
     )
 
 
-def answered(name: str, asked: AskCost, **more: Any) -> CostAnswer:
-    async def story() -> CostAnswer:
+def answered(name: str, asked: CostRequest, **more: Any) -> MonthlyCost:
+    async def story() -> MonthlyCost:
         studio = studio_of(name, **more)
         async with studio.db:
-            return await api.cost(studio, asked)
+            return await api.monthly_cost(studio, asked)
 
     return asyncio.run(story())
 
@@ -89,10 +89,10 @@ def plain(document: Any) -> Any:
 @pytest.mark.parametrize(("name", "region"), PLACES)
 def test_the_untouched_design_costs_what_the_command_line_prints(name: str, region: str) -> None:
     """The whole document is the same, and the command that the page offers is about the same design."""
-    told = answered(name, AskCost(assumptions=CostAssumptions(region=region)))
+    told = answered(name, CostRequest(assumptions=CostAssumptions(region=region)))
 
     assert plain(told.declared) == printed(name, "--region", region)
-    assert told.rests
+    assert told.is_unchanged
     assert told.altered == told.declared
     assert not told.saved
     assert told.command == " ".join(
@@ -107,7 +107,7 @@ def test_every_assumption_is_an_option_of_the_command_line() -> None:
         target=55, hours_per_day=9, free_tier=True, backups=3, stream_polls=4.5, sparse_share=0.25,
         storage_gb={"prod-tickets-unified": 120.0},
     )  # fmt: skip
-    told = answered(APPLICATIONS[0], AskCost(assumptions=assumptions))
+    told = answered(APPLICATIONS[0], CostRequest(assumptions=assumptions))
 
     assert plain(told.altered) == printed(*told.command.split()[2:])
     assert "--storage-gb prod-tickets-unified=120" in told.command
@@ -119,13 +119,13 @@ def test_a_moved_slider_is_a_design_that_the_command_line_takes(tmp_path: Path) 
         reads=3.0, writes=0.5, item_bytes=1.7, items=2.0, indexes=2, peak=4.0, consistency="strong", transactions="none",
         rates={"prod-tickets-unified/Ticket.ByCustomer": 333.0},
     )  # fmt: skip
-    asked = AskCost(sliders=sliders)
+    asked = CostRequest(sliders=sliders)
     told = answered(APPLICATIONS[0], asked)
 
     async def document() -> str:
         studio = studio_of(APPLICATIONS[0])
         async with studio.db:
-            return (await api.as_design(studio, asked)).text
+            return (await api.export_design(studio, asked)).text
 
     file = tmp_path / "altered.json"
     file.write_text(asyncio.run(document()), "utf-8")
@@ -141,13 +141,13 @@ def test_a_moved_slider_is_a_design_that_the_command_line_takes(tmp_path: Path) 
 
 def test_a_part_of_a_design_is_a_document_by_itself(tmp_path: Path) -> None:
     """A table whose consumers write to another one is altered alone, and the command line reads it."""
-    asked = AskCost(tables=("prod-tickets-unified",), sliders=CostSliders(reads=2.0))
+    asked = CostRequest(tables=("prod-tickets-unified",), sliders=CostSliders(reads=2.0))
     told = answered(APPLICATIONS[0], asked)
 
     async def document() -> str:
         studio = studio_of(APPLICATIONS[0])
         async with studio.db:
-            return (await api.as_design(studio, asked)).text
+            return (await api.export_design(studio, asked)).text
 
     file = tmp_path / "altered.json"
     file.write_text(asyncio.run(document()), "utf-8")
@@ -160,36 +160,39 @@ def test_designs_that_call_entities_alike_have_no_command() -> None:
     tables = tuple(table for name in APPLICATIONS[:2] for table in design_of(name).tables)
     both = replace(design_of(APPLICATIONS[0]), tables=tables)
 
-    async def story() -> CostAnswer:
+    async def story() -> MonthlyCost:
         async with connect_async("memory:") as db:
             studio = Studio(
-                db=db, where=Where("memory", "memory:", "us-east-1"), design=both, designs=APPLICATIONS[:2]
+                db=db,
+                where=TablesLocation("memory", "memory:", "us-east-1"),
+                design=both,
+                designs=APPLICATIONS[:2],
             )
-            with pytest.raises(Refused) as refused:
-                await api.as_design(studio, AskCost())
+            with pytest.raises(RequestRefused) as refused:
+                await api.export_design(studio, CostRequest())
             assert refused.value.problem.code == "design-unwritable"
-            return await api.cost(studio, AskCost())
+            return await api.monthly_cost(studio, CostRequest())
 
     told = asyncio.run(story())
 
     assert (told.command, told.saved) == ("", False)
     assert Decimal(told.declared["total"]) == sum(
-        Decimal(answered(name, AskCost()).declared["total"]) for name in APPLICATIONS[:2]
+        Decimal(answered(name, CostRequest()).declared["total"]) for name in APPLICATIONS[:2]
     )
 
 
 def test_a_command_has_every_digit() -> None:
     """Numbers of more than six digits are not rounded on their way to the command line."""
-    asked = AskCalculation(1_234_567.25, 0.123456789, 1.2345678, 12_345_678.5)
+    asked = CalculationRequest(1_234_567.25, 0.123456789, 1.2345678, 12_345_678.5)
     storage = {"prod-tickets-unified": 1_234_567.875}
 
     async def story() -> Any:
         studio = studio_of(APPLICATIONS[1])
         async with studio.db:
-            return await api.calculated(studio, asked)
+            return await api.calculate_cost(studio, asked)
 
     told = asyncio.run(story())
-    month = answered(APPLICATIONS[0], AskCost(assumptions=CostAssumptions(storage_gb=storage)))
+    month = answered(APPLICATIONS[0], CostRequest(assumptions=CostAssumptions(storage_gb=storage)))
 
     assert plain(told.document) == printed(*told.command.split()[2:])
     assert plain(month.altered) == printed(*month.command.split()[2:])
@@ -234,7 +237,7 @@ def test_indexes_are_no_more_than_a_table_can_have() -> None:
 @pytest.mark.parametrize("name", APPLICATIONS)
 def test_each_bill_has_the_id_of_its_pattern(name: str) -> None:
     """Ids and bills are in one order, so that a rate can be set where its bill is shown."""
-    told = answered(name, AskCost())
+    told = answered(name, CostRequest())
 
     for id_, bill in zip(told.ids, told.declared["access_patterns"], strict=True):
         place = bill["place"] if bill["kind"] == "read" else f"{bill['place']}: {bill['title']}"
@@ -243,9 +246,9 @@ def test_each_bill_has_the_id_of_its_pattern(name: str) -> None:
 
 def test_one_table_of_a_design_is_a_month_of_its_own() -> None:
     """The months of the parts are the month of the whole, and a part's command names its table."""
-    whole = answered(APPLICATIONS[0], AskCost())
+    whole = answered(APPLICATIONS[0], CostRequest())
     parts = [
-        answered(APPLICATIONS[0], AskCost(tables=(name,)))
+        answered(APPLICATIONS[0], CostRequest(tables=(name,)))
         for name in ("prod-tickets-unified", "prod-metrics")
     ]
 
@@ -257,20 +260,20 @@ def test_one_table_of_a_design_is_a_month_of_its_own() -> None:
 def test_one_of_several_designs_is_a_month_of_its_own() -> None:
     """A studio of two designs tells each by its name, as the command line does."""
     names = APPLICATIONS[1:3]
-    declared = tuple(Declared(name, design_of(name)) for name in names)
+    declared = tuple(DeclaredDesign(name, design_of(name)) for name in names)
     both = replace(declared[0].design, tables=declared[0].design.tables + declared[1].design.tables)
 
     async def story() -> Any:
         async with connect_async("memory:") as db:
             studio = Studio(
                 db=db,
-                where=Where("memory", "memory:", "us-east-1"),
+                where=TablesLocation("memory", "memory:", "us-east-1"),
                 design=both,
                 designs=names,
                 declared=declared,
             )
-            options = await api.options(studio, AskCostOptions())
-            return options, [await api.cost(studio, AskCost(design=name)) for name in names]
+            options = await api.list_options(studio, CostOptionsRequest())
+            return options, [await api.monthly_cost(studio, CostRequest(design=name)) for name in names]
 
     options, told = asyncio.run(story())
     assert options.designs == names
@@ -358,28 +361,28 @@ def test_where_two_ways_of_paying_meet_the_cheaper_one_changes() -> None:
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        (AskCalculation(100, 20, 3, 50, 12), "--reads 100 --writes 20 --item-kb 3 --storage-gb 50 --hours-per-day 12"),
-        (AskCalculation(0.5, 0, 400, eventual=True), "--reads 0.5 --writes 0 --item-kb 400 --eventual"),
+        (CalculationRequest(100, 20, 3, 50, 12), "--reads 100 --writes 20 --item-kb 3 --storage-gb 50 --hours-per-day 12"),
+        (CalculationRequest(0.5, 0, 400, eventual=True), "--reads 0.5 --writes 0 --item-kb 400 --eventual"),
         (
-            AskCalculation(10, 10, 1.5, 7, indexes=3, region="ap-northeast-2", free_tier=True, backups=2, target=50),
+            CalculationRequest(10, 10, 1.5, 7, indexes=3, region="ap-northeast-2", free_tier=True, backups=2, target=50),
             ("--reads 10 --writes 10 --item-kb 1.5 --storage-gb 7 --indexes 3 --region ap-northeast-2 --free-tier "
             "--backups 2 --target-utilisation 50"),
         ),
-        (AskCalculation(100, 20, 3, 50, 12, prices="support-desk"), ("--reads 100 --writes 20 --item-kb 3 --storage-gb 50 "
+        (CalculationRequest(100, 20, 3, 50, 12, prices="support-desk"), ("--reads 100 --writes 20 --item-kb 3 --storage-gb 50 "
         "--hours-per-day 12 --prices support-desk")),
         (
-            AskCalculation(1, 1, table_class="STANDARD_INFREQUENT_ACCESS", date="2026-09-01"),
+            CalculationRequest(1, 1, table_class="STANDARD_INFREQUENT_ACCESS", date="2026-09-01"),
             "--reads 1 --writes 1 --class standard-ia --date 2026-09-01",
         ),
     ],
 )  # fmt: skip
-def test_the_calculator_is_the_command_lines(asked: AskCalculation, words: str) -> None:
+def test_the_calculator_is_the_command_lines(asked: CalculationRequest, words: str) -> None:
     """Rates without a design give the document that `tavola cost --reads` prints, and the command that does."""
 
     async def story() -> Any:
         studio = studio_of(APPLICATIONS[1])
         async with studio.db:
-            return await api.calculated(studio, asked)
+            return await api.calculate_cost(studio, asked)
 
     told = asyncio.run(story())
 
@@ -404,15 +407,15 @@ def test_an_index_of_whole_items_doubles_writes_and_storage() -> None:
 def test_what_cannot_be_is_refused() -> None:
     """Numbers that nothing can have, and names that the design has not, are refused with what to give."""
     for asked, kind in (
-        (AskCost(sliders=CostSliders(reads=-1)), CostRefused),
-        (AskCost(sliders=CostSliders(peak=0.5)), CostRefused),
-        (AskCost(sliders=CostSliders(rates={"nothing": 1.0})), CostRefused),
-        (AskCost(assumptions=CostAssumptions(target=10)), CostRefused),
-        (AskCost(assumptions=CostAssumptions(date="soon")), CostRefused),
-        (AskCost(assumptions=CostAssumptions(prices="patterns", region="us-east-1")), CostRefused),
-        (AskCost(assumptions=CostAssumptions(storage_gb={"nothing": 1.0})), CostRefused),
-        (AskCost(tables=("nothing",)), Refused),
-        (AskCost(design="nothing"), Refused),
+        (CostRequest(sliders=CostSliders(reads=-1)), CostRefused),
+        (CostRequest(sliders=CostSliders(peak=0.5)), CostRefused),
+        (CostRequest(sliders=CostSliders(rates={"nothing": 1.0})), CostRefused),
+        (CostRequest(assumptions=CostAssumptions(target=10)), CostRefused),
+        (CostRequest(assumptions=CostAssumptions(date="soon")), CostRefused),
+        (CostRequest(assumptions=CostAssumptions(prices="patterns", region="us-east-1")), CostRefused),
+        (CostRequest(assumptions=CostAssumptions(storage_gb={"nothing": 1.0})), CostRefused),
+        (CostRequest(tables=("nothing",)), RequestRefused),
+        (CostRequest(design="nothing"), RequestRefused),
     ):
         with pytest.raises(kind):
             answered(APPLICATIONS[1], asked)
@@ -421,9 +424,9 @@ def test_what_cannot_be_is_refused() -> None:
 def test_the_month_is_kept_while_it_stands() -> None:
     """The declared costing is computed once; another day, or another assumption, is another one."""
     clock = ManualClock(1_790_000_000.0)
-    first = answered(APPLICATIONS[1], AskCost(), clock=clock)
+    first = answered(APPLICATIONS[1], CostRequest(), clock=clock)
     clock.advance(400 * 86_400)
-    later = answered(APPLICATIONS[1], AskCost(), clock=clock)
+    later = answered(APPLICATIONS[1], CostRequest(), clock=clock)
 
     assert first.declared["total"] == later.declared["total"]
     assert any("days old" in note for note in later.declared["notes"])
@@ -436,7 +439,7 @@ def test_a_region_without_a_book_takes_the_one_that_commands_begin_with() -> Non
     async def story(region: str) -> str:
         studio = studio_of(APPLICATIONS[1], region=region)
         async with studio.db:
-            return (await api.options(studio, AskCostOptions())).region
+            return (await api.list_options(studio, CostOptionsRequest())).region
 
     assert asyncio.run(story("us-west-2")) == "us-west-2"
     assert asyncio.run(story("eu-west-1")) == "us-east-1"
@@ -468,8 +471,8 @@ def test_vector_indexes_are_told_with_their_bytes() -> None:
 
     async def story() -> Any:
         async with connect_async(engine) as db:
-            studio = Studio(db=db, where=Where("memory", "memory:", "us-east-1"))
-            return await api.vectors(studio, AskVectors())
+            studio = Studio(db=db, where=TablesLocation("memory", "memory:", "us-east-1"))
+            return await api.list_vector_indexes(studio, VectorsRequest())
 
     [found] = asyncio.run(story()).indexes
     engine.close()
@@ -484,7 +487,7 @@ def test_rows_for_a_spreadsheet_are_the_command_lines() -> None:
     async def story() -> str:
         studio = studio_of(APPLICATIONS[2])
         async with studio.db:
-            return (await api.as_file(studio, AskCost())).text
+            return (await api.export_csv(studio, CostRequest())).text
 
     assert asyncio.run(story()) == invoked("cost", APPLICATIONS[2], "--csv").stdout
 
@@ -494,4 +497,4 @@ def test_endpoints_take_what_pages_send() -> None:
     endpoint = BY_NAME["POST /cost"]
     asked = endpoint.parse_body(b'{"sliders": {"reads": 2}, "assumptions": {"region": "us-west-2"}}')
 
-    assert asked == AskCost(assumptions=CostAssumptions(region="us-west-2"), sliders=CostSliders(reads=2))
+    assert asked == CostRequest(assumptions=CostAssumptions(region="us-west-2"), sliders=CostSliders(reads=2))

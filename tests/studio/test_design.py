@@ -22,9 +22,9 @@ from tavola.iac import PlanRefused
 from tavola.iac.formats import read_design_text
 from tavola.model.document import Design, read_document, write_document
 from tavola.protocol.faults import AccessDeniedFault
-from tavola.studio.designs import Subject, analysis, changed_lines
-from tavola.studio.problems import Refused
-from tavola.studio.studio import Declared, Where
+from tavola.studio.designs import DesignAnalysis, analysis, diff_lines
+from tavola.studio.problems import RequestRefused
+from tavola.studio.studio import DeclaredDesign, TablesLocation
 from tests.design.builders import design, entity, gsi, key, query, table, text
 from tests.design.lint.cases.unused_index import FOUND as UNUSED
 from tests.design.seeds import support_desk
@@ -105,7 +105,7 @@ def test_each_rule_is_reached_from_the_node_of_its_finding(name: str, engine: En
         assert remedy["rule"]["name"] == name
         assert remedy["rule"]["why"]
         assert remedy["rule"]["instead"]
-        if remedy["told"]:
+        if remedy["summary"]:
             assert {line["sign"] for line in remedy["lines"]} & {"+", "-"}
             assert each["id"] in {gone["id"] for gone in remedy["gone"]}
             assert not [new for new in remedy["new"] if new["severity"] == "error"]
@@ -131,7 +131,7 @@ def test_a_finding_in_other_words_has_neither_come_nor_gone(desk: Asking) -> Non
 
 def test_sums_are_of_the_tables_region(engine: Engine) -> None:
     """A month is told at the prices of where the tables are, and at those that are asked for."""
-    there = Asking(engine, UNUSED, where=Where("memory", "memory:", "us-west-2"))
+    there = Asking(engine, UNUSED, where=TablesLocation("memory", "memory:", "us-west-2"))
     [finding] = [
         each for each in there.ask("POST /design/findings")["findings"] if each["rule"] == "unused-index"
     ]
@@ -161,7 +161,7 @@ def test_an_altered_design_can_be_asked_about_in_its_turn(engine: Engine) -> Non
 
 def test_a_finding_that_is_not_there_is_said_so(desk: Asking) -> None:
     """An id of another design's finding is refused."""
-    with pytest.raises(Refused, match="no finding of this id"):
+    with pytest.raises(RequestRefused, match="no finding of this id"):
         desk.ask("POST /design/remedy", {"finding": "unused-index-0"})
 
 
@@ -186,7 +186,7 @@ def test_a_finding_has_the_line_of_its_source(engine: Engine) -> None:
     """Where the studio knows the files of a design, a finding names its file and line."""
     told = json.dumps(write_document(UNUSED), indent=2)
     asking = Asking(
-        engine, UNUSED, declared=(Declared("shop.json", UNUSED, (SourceFile("shop.json", told),)),)
+        engine, UNUSED, declared=(DeclaredDesign("shop.json", UNUSED, (SourceFile("shop.json", told),)),)
     )
 
     found = asking.ask("POST /design/findings", {"design": "shop.json"})["findings"]
@@ -235,7 +235,7 @@ def test_the_offer_is_that_of_the_command_line(engine: Engine, tmp_path: Path) -
 
 def test_a_question_that_no_key_serves_is_refused_by_name(desk: Asking) -> None:
     """The solver's refusal names the question and what to do."""
-    with pytest.raises(Refused, match="tickets of a tier") as refused:
+    with pytest.raises(RequestRefused, match="tickets of a tier") as refused:
         desk.ask("POST /design/solve")
     assert refused.value.problem.status == 409
 
@@ -337,7 +337,7 @@ def test_a_file_of_another_tool_becomes_a_design(file: str, format_: str, desk: 
 )
 def test_what_is_no_design_is_refused_with_what_to_give(told: str, name: str, desk: Asking) -> None:
     """Text of nothing known is told apart from a failure."""
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestRefused) as refused:
         desk.ask("POST /design/import", {"text": told, "name": name})
     assert refused.value.problem.code == "import-refused"
     assert "Terraform" in refused.value.problem.remedy
@@ -353,7 +353,7 @@ def test_a_document_that_is_none_is_refused_wherever_it_comes_along(desk: Asking
         ("POST /design/infrastructure", {"form": "terraform"}),
     ):
         for text_ in ('{"format": "tavola-design"}', ""):
-            with pytest.raises(Refused) as refused:
+            with pytest.raises(RequestRefused) as refused:
                 desk.ask(endpoint, {"document": text_, **more})
             assert refused.value.problem.code == "document-refused"
 
@@ -484,7 +484,7 @@ def test_targets_are_checked_as_the_command_line_does(desk: Asking, desk_file: s
         row["name"]: next(each for each in row["cells"] if each["target"] == "alternator")
         for row in matrix["rows"]
     }
-    assert {name: (each["value"], each["told"], each["source"]) for name, each in cells.items()} == said
+    assert {name: (each["value"], each["text"], each["source"]) for name, each in cells.items()} == said
     assert all(each["checked"] and each["source"] for row in matrix["rows"] for each in row["cells"])
     assert matrix["targets"][0]["name"] == "aws"
 
@@ -504,9 +504,9 @@ def test_tables_with_an_entity_of_one_name_are_two_designs(engine: Engine) -> No
 
 def test_a_studio_without_a_design_says_so(engine: Engine) -> None:
     """Nothing is drawn where nothing is declared, and a name that is none is told."""
-    with pytest.raises(Refused, match="no design"):
+    with pytest.raises(RequestRefused, match="no design"):
         Asking(engine).ask("POST /design")
-    with pytest.raises(Refused, match="no such design"):
+    with pytest.raises(RequestRefused, match="no such design"):
         Asking(engine, DESK, designs=("desk",)).ask("POST /design", {"design": "other"})
 
 
@@ -515,12 +515,12 @@ def test_a_difference_shows_what_changed_and_a_little_around() -> None:
     old = [str(number) for number in range(30)]
     new = [*old[:15], "new", *old[16:]]
 
-    lines = changed_lines("\n".join(old), "\n".join(new))
+    lines = diff_lines("\n".join(old), "\n".join(new))
 
     assert [f"{line.sign}{line.text}" for line in lines] == [
         " …", " 12", " 13", " 14", "-15", "+new", " 16", " 17", " 18", " …",
     ]  # fmt: skip
-    assert changed_lines("same", "same") == ()
+    assert diff_lines("same", "same") == ()
 
 
 def test_a_long_difference_says_how_much_is_left_out() -> None:
@@ -530,8 +530,8 @@ def test_a_long_difference_says_how_much_is_left_out() -> None:
     renamed = [line.replace('"name"', '"attribute"') for line in old]
     longer = [*old, *old]
 
-    lines = changed_lines("\n".join(old), "\n".join(renamed))
-    inserted = changed_lines("\n".join(longer), "\n".join(["new", *longer[:-1], "other"]))
+    lines = diff_lines("\n".join(old), "\n".join(renamed))
+    inserted = diff_lines("\n".join(longer), "\n".join(["new", *longer[:-1], "other"]))
 
     assert len(lines) == 2001
     assert "lines of the difference more" in lines[-1].text
@@ -542,7 +542,7 @@ def test_a_long_difference_says_how_much_is_left_out() -> None:
 
 def test_a_long_search_holds_up_nobody_else() -> None:
     """Who asks the same waits and gets the same; who asks something else of the design does not wait."""
-    about, begun, go_on = Subject("desk", DESK), threading.Event(), threading.Event()
+    about, begun, go_on = DesignAnalysis("desk", DESK), threading.Event(), threading.Event()
     found: list[object] = []
 
     def search() -> object:
@@ -551,13 +551,13 @@ def test_a_long_search_holds_up_nobody_else() -> None:
         return object()
 
     searchers = [
-        threading.Thread(target=lambda: found.append(about.once("solved", search))) for _ in range(2)
+        threading.Thread(target=lambda: found.append(about.cached("solved", search))) for _ in range(2)
     ]
     for each in searchers:
         each.start()
     assert begun.wait(10)
 
-    quick = about.once("text", lambda: "at once")
+    quick = about.cached("text", lambda: "at once")
 
     assert quick == "at once"
     assert not found
@@ -570,20 +570,20 @@ def test_a_long_search_holds_up_nobody_else() -> None:
 
 def test_what_is_kept_of_a_design_is_bounded(desk: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of answers the last are kept, and of designs that questions brought."""
-    about = Subject("desk", DESK)
+    about = DesignAnalysis("desk", DESK)
     for number in range(500):
-        about.once(("remedy", number), lambda: "a whole document")
-    assert about.once(("remedy", 499), lambda: "another") == "a whole document"
-    assert about.once(("remedy", 0), lambda: "another") == "another"
+        about.cached(("remedy", number), lambda: "a whole document")
+    assert about.cached(("remedy", 499), lambda: "another") == "a whole document"
+    assert about.cached(("remedy", 0), lambda: "another") == "another"
 
     read: list[str] = []
-    real = analysis._read
+    real = analysis._read_document
 
-    def reading(text_: str) -> Subject:
+    def reading(text_: str) -> DesignAnalysis:
         read.append(threading.current_thread().name)
         return real(text_)
 
-    monkeypatch.setattr(analysis, "_read", reading)
+    monkeypatch.setattr(analysis, "_read_document", reading)
     documents = [
         json.dumps(write_document(design(table(entity("User", text("id"), pk="U#{id}"), label=f"T{number}"))))
         for number in range(8)

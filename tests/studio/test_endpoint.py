@@ -13,11 +13,11 @@ import pytest
 from tavola.backends.errors import CredentialsMissing, EndpointUnreachable
 from tavola.protocol.faults import AccessDeniedFault, ConditionalCheckFailedFault, ResourceNotFoundFault
 from tavola.studio.api import BY_NAME, ENDPOINTS
-from tavola.studio.endpoint import Endpoint, encode_answer
-from tavola.studio.problems import Refused, problem_of
+from tavola.studio.endpoint import Endpoint, encode_response
+from tavola.studio.problems import RequestRefused, problem_of
 from tavola.studio.studio import Studio
 from tavola.studio.types import Item
-from tools.studio import TypeUntold, typescript, written_types
+from tools.studio import UnsupportedType, render_types, typescript
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def test_parameters_are_read_from_their_text() -> None:
 )
 def test_a_question_that_cannot_be_read_says_where(given: dict[str, str], told: str) -> None:
     """A missing or wrong member is named."""
-    with pytest.raises(Refused, match=told) as refused:
+    with pytest.raises(RequestRefused, match=told) as refused:
         ECHO.parse_parameters(given)
 
     assert refused.value.problem.status == 400
@@ -68,13 +68,13 @@ def test_a_question_that_cannot_be_read_says_where(given: dict[str, str], told: 
 @pytest.mark.parametrize("body", [b"[]", b"{", b'{"name": 3}', b"\xff", b"[" * 100_000])
 def test_a_body_that_cannot_be_read_is_refused(body: bytes) -> None:
     """Whatever comes, one shape of refusal goes out."""
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         ECHO.parse_body(body)
 
 
 def test_numbers_and_money_stay_text() -> None:
     """38 digits and a tenth of a dollar leave as they are."""
-    answer = msgspec.json.decode(encode_answer(Given(({"n": {"N": "1" * 38}},), Decimal("0.10"))))
+    answer = msgspec.json.decode(encode_response(Given(({"n": {"N": "1" * 38}},), Decimal("0.10"))))
 
     assert answer["items"][0]["n"]["N"] == "1" * 38
     assert answer["money"] == "0.10"
@@ -84,13 +84,13 @@ def test_every_question_has_one_name_and_a_type_each_way() -> None:
     """No two endpoints share a name, and each says what it asks and gives."""
     assert len(BY_NAME) == len(ENDPOINTS)
     for endpoint in ENDPOINTS:
-        assert endpoint.asks.__doc__, endpoint.name
-        assert endpoint.raw or endpoint.gives is not None, endpoint.name
+        assert endpoint.request_type.__doc__, endpoint.name
+        assert endpoint.raw or endpoint.response_type is not None, endpoint.name
 
 
 def test_questions_that_change_something_are_posts() -> None:
     """A link or a picture that a browser follows by itself changes nothing."""
-    assert all(endpoint.method == "POST" for endpoint in ENDPOINTS if endpoint.changes)
+    assert all(endpoint.method == "POST" for endpoint in ENDPOINTS if endpoint.is_write)
 
 
 def test_typescript_has_every_question() -> None:
@@ -99,19 +99,19 @@ def test_typescript_has_every_question() -> None:
 
     for endpoint in ENDPOINTS:
         assert f'"{endpoint.name}":' in text
-    named = set(re.findall(r"asks: (\w+)", text))
+    named = set(re.findall(r"{ request: (\w+);", text))
     assert named <= set(re.findall(r"export interface (\w+)", text))
 
 
 def test_typescript_says_what_python_says() -> None:
     """Text, numbers, choices, tuples, absence and defaults come across."""
-    text = written_types((ECHO,))
+    text = render_types((ECHO,))
 
     assert 'readonly way?: "up" | "down";' in text
     assert "readonly items: readonly (Item)[];" in text
     assert "readonly money: string;" in text
     assert "readonly before?: Asked | null;" in text
-    assert '"GET /echo": { asks: Asked; gives: Given; changes: false };' in text
+    assert '"GET /echo": { request: Asked; response: Given; isWrite: false };' in text
 
 
 def test_typescript_refuses_what_it_has_no_word_for() -> None:
@@ -120,8 +120,8 @@ def test_typescript_refuses_what_it_has_no_word_for() -> None:
     async def strange(studio: Studio, asked: Asked) -> complex:
         return 1j
 
-    with pytest.raises(TypeUntold, match="complex"):
-        written_types((Endpoint("GET", "/strange", strange),))
+    with pytest.raises(UnsupportedType, match="complex"):
+        render_types((Endpoint("GET", "/strange", strange),))
 
 
 @pytest.mark.parametrize(

@@ -23,13 +23,13 @@ from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.faults import ProvisionedThroughputExceededFault, TransactionCanceledFault
 from tavola.studio.monitoring import heat_recorder
 from tavola.studio.monitoring.heat_diagnosis import diagnose
-from tavola.studio.monitoring.heat_keys import KEYS_SHOWN, hottest, hottest_items
-from tavola.studio.monitoring.heat_map import ROWS_MAX, columns_of, layout_of, painted
-from tavola.studio.monitoring.heat_recorder import TIERS, HeatRecorder, Window
-from tavola.studio.monitoring.heat_slots import Slot, merged
-from tavola.studio.monitoring.heat_traffic import traffic_of
+from tavola.studio.monitoring.heat_keys import KEYS_SHOWN, hottest_items, hottest_keys
+from tavola.studio.monitoring.heat_map import ROWS_MAX, build_layout, column_count, paint_cells
+from tavola.studio.monitoring.heat_recorder import TIERS, HeatRecorder, HeatWindow
+from tavola.studio.monitoring.heat_slots import HeatSlot, merge_slots
+from tavola.studio.monitoring.heat_traffic import window_traffic
 from tavola.studio.monitoring.key_order import SchemaKeys, hash_count, natural, partition_of
-from tavola.studio.problems import Refused
+from tavola.studio.problems import RequestRefused
 from tests.studio.asking import Asking
 
 NOW = 1_700_000_000
@@ -58,7 +58,7 @@ class Planting:
     def note(self, operation: str, *touches: ItemAccess, fault: Any = None) -> None:
         self.recorder.note(operation, DEFAULT_SCOPE, self.clock.now(), 0.001, touches, fault, b"")
 
-    def window(self, seconds: int = 600) -> Window:
+    def window(self, seconds: int = 600) -> HeatWindow:
         end = int(self.clock.now()) + 1
         return self.recorder.window(ARN, None, end - seconds, end)
 
@@ -66,12 +66,16 @@ class Planting:
         window = self.window(8 * 3600)
         return [
             each.kind
-            for each in diagnose([traffic_of(window, KEYS, "writes"), traffic_of(window, KEYS, "reads")])
+            for each in diagnose(
+                [window_traffic(window, KEYS, "writes"), window_traffic(window, KEYS, "reads")]
+            )
         ]
 
     def sentence(self) -> str:
         window = self.window(8 * 3600)
-        return diagnose([traffic_of(window, KEYS, "writes"), traffic_of(window, KEYS, "reads")])[0].sentence
+        return diagnose([window_traffic(window, KEYS, "writes"), window_traffic(window, KEYS, "reads")])[
+            0
+        ].sentence
 
 
 def unpacked(layer: Any) -> list[float]:
@@ -131,13 +135,13 @@ def test_the_sum_of_the_map_is_the_sum_of_what_was_consumed() -> None:
         planting.note("Scan", ItemAccess(ARN, None, None, 128.0, 0.0))
         reads += 128.0
     window = planting.window()
-    layout = layout_of(window, KEYS)
+    layout = build_layout(window, KEYS)
 
     assert len(layout.rows) == ROWS_MAX
     assert layout.shared
-    assert sum(unpacked(painted(window, layout, KEYS, "reads"))) == reads
-    assert sum(unpacked(painted(window, layout, KEYS, "writes"))) == writes
-    assert sum(unpacked(painted(window, layout, KEYS, "operations"))) == 6 * 1502
+    assert sum(unpacked(paint_cells(window, layout, KEYS, "reads"))) == reads
+    assert sum(unpacked(paint_cells(window, layout, KEYS, "writes"))) == writes
+    assert sum(unpacked(paint_cells(window, layout, KEYS, "operations"))) == 6 * 1502
     assert window.sums.reads == reads
 
 
@@ -149,7 +153,7 @@ def test_rows_lie_in_key_order_and_a_hot_key_keeps_its_own() -> None:
             planting.write(f"ITEM#{chance.randrange(10_000):05}")
         for _ in range(100):
             planting.write("ITEM#04242")
-    layout = layout_of(planting.window(), KEYS)
+    layout = build_layout(planting.window(), KEYS)
     keyed = layout.rows[: layout.keyed]
 
     assert [row.first for row in keyed] == sorted(row.first for row in keyed)
@@ -171,8 +175,8 @@ def test_growing_coarser_keeps_every_sum() -> None:
     expected = sum((second % 5 + 1) * 1.5 for second in range(1_300)) + 70
 
     assert window.sums.writes == expected
-    assert {stretch.span_s for stretch in window.stretches} == {1, 10, 60}
-    assert sum(unpacked(painted(window, layout_of(window, KEYS), KEYS, "writes"))) == expected
+    assert {stretch.span_s for stretch in window.slots} == {1, 10, 60}
+    assert sum(unpacked(paint_cells(window, build_layout(window, KEYS), KEYS, "writes"))) == expected
     planting.clock.advance(9 * 3600)
     planting.write("KEY#0")
     assert planting.window(24 * 3600).sums.writes == 1.0
@@ -198,7 +202,7 @@ def test_one_second_with_too_many_keys_is_one_slot() -> None:
         planting.write(f"ORDER#{number}")
     window = planting.window()
 
-    assert len(window.stretches) == 1
+    assert len(window.slots) == 1
     assert window.sums.writes == 20_000
 
 
@@ -211,7 +215,7 @@ def test_places_are_bounded() -> None:
 
     assert len(planting.recorder.places()) == 256
     assert planting.recorder.window(f"{ARN}299", None, 0, NOW * 2).sums.reads == 0.5
-    assert not planting.recorder.window(f"{ARN}0", None, 0, NOW * 2).stretches
+    assert not planting.recorder.window(f"{ARN}0", None, 0, NOW * 2).slots
 
 
 def test_the_hottest_are_told_with_the_most_that_may_be_missing() -> None:
@@ -224,7 +228,7 @@ def test_the_hottest_are_told_with_the_most_that_may_be_missing() -> None:
             true[name] = true.get(name, 0) + 1
             planting.write(name, sort=f"S#{chance.randrange(5)}")
     window = planting.window(1_000)
-    told = hottest(window, "writes", 10)
+    told = hottest_keys(window, "writes", 10)
 
     assert sorted((each.count for each in told), reverse=True) == [each.count for each in told]
     for each in told:
@@ -244,7 +248,7 @@ def test_late_notes_count_where_the_clock_is() -> None:
         "PutItem", DEFAULT_SCOPE, NOW + 1.5, 3.0, (ItemAccess(ARN, None, key("A"), 0.0, 1.0),), None, b""
     )
 
-    assert [each.slot.start - NOW for each in planting.window().stretches] == [0, 5]
+    assert [each.slot.start - NOW for each in planting.window().slots] == [0, 5]
     assert planting.window().sums.writes == 3.0
 
 
@@ -277,11 +281,11 @@ def test_the_past_is_made_coarser_bit_by_bit(monkeypatch: pytest.MonkeyPatch) ->
             planting.write(f"KEY#{number}")
     merges: list[int] = []
 
-    def counted(start: int, *more: Any) -> Slot:
+    def counted(start: int, *more: Any) -> HeatSlot:
         merges.append(start)
-        return merged(start, *more)
+        return merge_slots(start, *more)
 
-    monkeypatch.setattr(heat_recorder, "merged", counted)
+    monkeypatch.setattr(heat_recorder, "merge_slots", counted)
     planting.clock.advance(3 * 3600.0)
     planting.write("KEY#0")
 
@@ -297,7 +301,7 @@ def test_a_clock_that_was_set_back_begins_anew() -> None:
     planting.write("B", 2.0)
     window = planting.window()
 
-    assert [(each.slot.start, each.slot.sums.writes) for each in window.stretches] == [(NOW - 3_600, 2.0)]
+    assert [(each.slot.start, each.slot.sums.writes) for each in window.slots] == [(NOW - 3_600, 2.0)]
 
 
 class Counted:
@@ -328,10 +332,10 @@ def test_very_many_keys_are_looked_at_by_a_fair_sample() -> None:
         for _ in range(80):
             planting.write("HOT")
     window, keys = planting.window(), Counted()
-    layout = layout_of(window, keys)
+    layout = build_layout(window, keys)
     ordered = keys.orders
-    layer = painted(window, layout, keys, "writes")
-    found = diagnose([traffic_of(window, keys, "writes")])
+    layer = paint_cells(window, layout, keys, "writes")
+    found = diagnose([window_traffic(window, keys, "writes")])
 
     assert number > 2 * KEYS_SHOWN
     assert ordered < 1.2 * KEYS_SHOWN
@@ -350,13 +354,13 @@ def test_a_part_of_a_map_has_finer_rows() -> None:
         for _ in range(900):
             planting.write(f"ITEM#{chance.randrange(5_000):05}")
     window = planting.window()
-    layout = layout_of(window, KEYS, 50)
-    width = columns_of(layout, window)
-    rows = rows_of(painted(window, layout, KEYS, "writes"), width)
+    layout = build_layout(window, KEYS, 50)
+    width = column_count(layout, window)
+    rows = rows_of(paint_cells(window, layout, KEYS, "writes"), width)
     at = next(number for number, row in enumerate(layout.rows) if row.kind == "range")
     row = layout.rows[at]
-    finer = layout_of(window, KEYS, ROWS_MAX, (row.first, row.last))
-    inside = rows_of(painted(window, finer, KEYS, "writes"), width)
+    finer = build_layout(window, KEYS, ROWS_MAX, (row.first, row.last))
+    inside = rows_of(paint_cells(window, finer, KEYS, "writes"), width)
 
     assert len(finer.rows) == row.keys > 50
     assert all(each.kind == "key" for each in finer.rows)
@@ -636,7 +640,7 @@ def test_a_cell_tells_its_keys_and_operations(desk: Desk) -> None:
         ("TICKET#1 A", 2.0),
         ("TICKET#1 B", 1.0),
     ]
-    with pytest.raises(Refused, match="no longer known"):
+    with pytest.raises(RequestRefused, match="no longer known"):
         desk.ask("GET /heat/cell", {**asked, "layout": "gone"})
 
 
@@ -798,7 +802,7 @@ def test_a_part_of_a_map_is_asked_for_by_its_keys(desk: Desk) -> None:
     assert sum(unpacked(finer["cells"])) == whole["keys"][at]
     assert not more["whole"]
     assert sum(unpacked(more["cells"])) == whole["keys"][at] + 1
-    with pytest.raises(Refused, match="hexadecimal"):
+    with pytest.raises(RequestRefused, match="hexadecimal"):
         desk.heat(first="no", last="hex")
 
 
@@ -817,9 +821,9 @@ def test_a_cell_of_long_ago_says_of_which_time_it_tells(desk: Desk) -> None:
 
 def test_an_unknown_index_is_refused(desk: Desk) -> None:
     """A map of what is not there is none."""
-    with pytest.raises(Refused, match="no index by-nothing"):
+    with pytest.raises(RequestRefused, match="no index by-nothing"):
         desk.heat(index="by-nothing")
-    with pytest.raises(Refused, match="without one"):
+    with pytest.raises(RequestRefused, match="without one"):
         desk.heat(log=True)
 
 
@@ -883,9 +887,9 @@ def test_a_whole_map_is_small() -> None:
             planting.recorder.note("PutItem", DEFAULT_SCOPE, NOW + second, 0.0, touch, None, b"")
     planting.clock.set(NOW + 599.0)
     window = planting.window(600)
-    layout = layout_of(window, KEYS)
-    layer = painted(window, layout, KEYS, "writes")
+    layout = build_layout(window, KEYS)
+    layer = paint_cells(window, layout, KEYS, "writes")
 
-    assert (len(layout.rows), columns_of(layout, window)) == (1_000, 600)
+    assert (len(layout.rows), column_count(layout, window)) == (1_000, 600)
     assert sum(unpacked(layer)) == 60_000
     assert len(layer.data) < 300_000

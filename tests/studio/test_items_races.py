@@ -16,9 +16,9 @@ from tavola import Attr, Entity, Gsi, PrimaryKey, Query, Sort, Table, attr, conn
 from tavola.handles import AsyncConnection
 from tavola.model.document import design_of
 from tavola.protocol.faults import InternalServerFault
-from tavola.studio.api.items import DeleteItem, PutItem, Written, delete, put
+from tavola.studio.api.items import DeleteItemRequest, PutItemRequest, WriteOutcome, delete_item, put_item
 from tavola.studio.edits import writes
-from tavola.studio.problems import Refused
+from tavola.studio.problems import RequestRefused
 from tests.studio.edited import Stage, club, key_of, plain_table
 
 NAMES = ("a", "b", "c", "d", "e")
@@ -60,14 +60,16 @@ acts = st.builds(Act, st.sampled_from(["edit", "edit", "edit", "delete", "move"]
 pauses = st.lists(st.integers(0, 5), max_size=12)
 
 
-async def _act(stage: Stage, act: Act, before: dict[str, Any], mark: str, waits: list[int]) -> Written | None:
+async def _act(
+    stage: Stage, act: Act, before: dict[str, Any], mark: str, waits: list[int]
+) -> WriteOutcome | None:
     """Return how it ended; None: it was refused, and told so."""
     studio = replace(stage.studio, db=AsyncConnection(Turns(stage.studio.db, iter(waits))))
     try:
         if act.kind == "delete":
-            return await delete(studio, DeleteItem("plain", before))
-        return await put(studio, PutItem("plain", act.made_of(before, mark), before))
-    except Refused as refused:
+            return await delete_item(studio, DeleteItemRequest("plain", before))
+        return await put_item(studio, PutItemRequest("plain", act.made_of(before, mark), before))
+    except RequestRefused as refused:
         if refused.problem.code not in ("partly-written", "deleted-with-more"):
             raise
         return None
@@ -118,7 +120,7 @@ def test_every_acknowledged_change_is_there_or_the_loser_was_told(
     before = {**key, **{name: {"S": "old"} for name in NAMES}}
     stage.put(before, "plain")
 
-    async def race() -> tuple[Written | None, Written | None, dict[str, str]]:
+    async def race() -> tuple[WriteOutcome | None, WriteOutcome | None, dict[str, str]]:
         return await asyncio.gather(
             _act(stage, first, before, "11", waits[0]),
             _act(stage, second, before, "22", waits[1]),
@@ -204,16 +206,16 @@ def test_no_key_is_made_of_what_is_no_longer_so(
             db.create_tables(Pond)
         item = {"boat_id": {"S": "b"}, "state": {"S": "ashore"}, **begun}
         given_ = {name: value for name, value in item.items() if value is not None}
-        made = stage.ask(put, PutItem("studio-pond", given_, entity="Boat"))
-        assert made.stands is not None
-        before = dict(made.stands)
+        made = stage.ask(put_item, PutItemRequest("studio-pond", given_, entity="Boat"))
+        assert made.current is not None
+        before = dict(made.current)
 
-        async def edit(change: dict[str, Any], pause: list[int]) -> Written:
+        async def edit(change: dict[str, Any], pause: list[int]) -> WriteOutcome:
             studio = replace(stage.studio, db=AsyncConnection(Turns(stage.studio.db, iter(pause))))
             after = {name: value for name, value in {**before, **change}.items() if value is not None}
-            return await put(studio, PutItem("studio-pond", after, before))
+            return await put_item(studio, PutItemRequest("studio-pond", after, before))
 
-        async def both() -> list[Written]:
+        async def both() -> list[WriteOutcome]:
             return await asyncio.gather(*(edit(*each) for each in zip(edits, waits, strict=True)))
 
         outcomes = {done.outcome for done in asyncio.run(both())}
@@ -252,8 +254,8 @@ def test_an_edit_in_steps_that_fails_half_way_is_taken_back_or_told(
     stage.put(before, "plain")
     studio = replace(stage.studio, db=AsyncConnection(Failing(stage.studio.db, 2, last)))
 
-    with pytest.raises((InternalServerFault, Refused), match=told):
-        asyncio.run(put(studio, PutItem("plain", after, before)))
+    with pytest.raises((InternalServerFault, RequestRefused), match=told):
+        asyncio.run(put_item(studio, PutItemRequest("plain", after, before)))
 
     assert (stage.item(key, "plain") == before) is taken_back
 
@@ -265,9 +267,9 @@ def test_as_many_attributes_as_one_likes_are_added_and_removed(stage: Stage, att
     more = {**key, **{f"x{number:03}": {"N": "1"} for number in range(attributes)}}
     stage.put(key, "plain")
 
-    assert stage.ask(put, PutItem("plain", more, key)).outcome == "written"
+    assert stage.ask(put_item, PutItemRequest("plain", more, key)).outcome == "written"
     assert stage.item(key, "plain") == more
-    assert stage.ask(put, PutItem("plain", key, more)).outcome == "written"
+    assert stage.ask(put_item, PutItemRequest("plain", key, more)).outcome == "written"
     assert stage.item(key, "plain") == key
 
 
@@ -278,7 +280,7 @@ def test_no_step_of_an_edit_is_larger_than_its_ends(stage: Stage) -> None:
     after = {**key, **{f"a{number:03}": {"S": "y" * 1_900} for number in range(200)}, "z": {"S": ""}}
     stage.put(before, "plain")
 
-    assert stage.ask(put, PutItem("plain", after, before)).outcome == "written"
+    assert stage.ask(put_item, PutItemRequest("plain", after, before)).outcome == "written"
     assert stage.item(key, "plain") == after
 
 
@@ -289,7 +291,9 @@ def test_a_move_takes_nothing_along_that_was_not_seen() -> None:
         assert before is not None
         stage.put({**before, "note": {"S": "theirs"}})
 
-        done = stage.ask(put, PutItem("studio-club", {**before, "member_id": {"S": "m77"}}, before))
+        done = stage.ask(
+            put_item, PutItemRequest("studio-club", {**before, "member_id": {"S": "m77"}}, before)
+        )
 
         assert done.outcome == "conflict"
         assert [each.path for each in done.theirs] == ["note"]
@@ -306,10 +310,10 @@ def test_a_value_that_is_kept_for_another_is_left_to_him() -> None:
         stage.put(other)
 
         edited = stage.ask(
-            put, PutItem("studio-club", {**before, "email": {"S": "new@club.example"}}, before)
+            put_item, PutItemRequest("studio-club", {**before, "email": {"S": "new@club.example"}}, before)
         )
-        assert edited.stands is not None
-        gone = stage.ask(delete, DeleteItem("studio-club", edited.stands))
+        assert edited.current is not None
+        gone = stage.ask(delete_item, DeleteItemRequest("studio-club", edited.current))
 
         assert (edited.outcome, gone.outcome) == ("written", "written")
         assert stage.item({name: guard[name] for name in ("PK", "SK")}) == other
@@ -322,5 +326,8 @@ def test_an_item_that_becomes_another_kind_gives_its_values_back() -> None:
         assert before is not None
         after = {**before, "_entity": {"S": "Something"}}
 
-        assert stage.ask(put, PutItem("studio-club", after, before, keys="given")).outcome == "written"
+        assert (
+            stage.ask(put_item, PutItemRequest("studio-club", after, before, keys="given")).outcome
+            == "written"
+        )
         assert not [item for item in stage.items("studio-club") if "m1@club" in item["PK"]["S"]]

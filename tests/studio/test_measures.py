@@ -17,32 +17,39 @@ from tavola.engine import Engine, ItemAccess
 from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.arns import table_arn
 from tavola.protocol.faults import ConditionalCheckFailedFault, Fault, TransactionConflictFault
-from tavola.studio.monitoring import Watch
+from tavola.studio.monitoring import Monitor
 from tavola.studio.monitoring.counters import (
     CELLS_MAX,
     OTHERS,
     PLACES_MAX,
     QUANTILES,
-    Asked,
+    CallKind,
+    CallTally,
+    CapacityTarget,
     ClosedSlice,
-    Place,
-    Slice,
-    Tally,
+    CounterSlice,
     bucket_of,
     duration_of,
     quantiles,
-    sum_of,
+    sum_slices,
 )
-from tavola.studio.monitoring.expensive_requests import ALL_MAX, EACH_MAX, SPAN_BYTES_MAX, By, Dear, chosen
-from tavola.studio.monitoring.request_metrics import TROUBLES_MAX, UNKNOWN, Measures
-from tavola.studio.monitoring.request_shapes import SHAPE_BYTES_MAX, is_read, shape_of
-from tavola.studio.monitoring.timeline import BYTES_MAX, STEPS, Timeline
+from tavola.studio.monitoring.expensive_requests import (
+    ALL_MAX,
+    EACH_MAX,
+    SPAN_BYTES_MAX,
+    By,
+    ExpensiveRequest,
+    select_requests,
+)
+from tavola.studio.monitoring.request_metrics import FAILED_CALLS_MAX, UNKNOWN, RequestMetrics
+from tavola.studio.monitoring.request_shapes import SHAPE_BYTES_MAX, is_read, request_shape
+from tavola.studio.monitoring.timeline import BYTES_MAX, SLICE_LENGTHS, Timeline
 
 ARN = table_arn(DEFAULT_SCOPE, "Orders")
 
 
 def _note(
-    measures: Measures,
+    measures: RequestMetrics,
     at_s: float,
     took_s: float = 0.001,
     operation: str = "GetItem",
@@ -54,18 +61,23 @@ def _note(
     measures.note(operation, DEFAULT_SCOPE, at_s, took_s, touches, fault, body)
 
 
-def _tally(slices: Iterable[ClosedSlice]) -> Tally:
-    return sum_of(slices, None, None).tally
+def _tally(slices: Iterable[ClosedSlice]) -> CallTally:
+    return sum_slices(slices, None, None).tally
 
 
-def _requests(measures: Measures, window_s: int) -> int:
+def _requests(measures: RequestMetrics, window_s: int) -> int:
     return _tally(measures.view(window_s).summed).requests
 
 
 def _dearest(
-    measures: Measures, clock: ManualClock, by: By, window_s: int, table: str | None, operation: str | None
-) -> list[Dear]:
-    return chosen(by, measures.dears(by), clock.now() - window_s, table, operation)
+    measures: RequestMetrics,
+    clock: ManualClock,
+    by: By,
+    window_s: int,
+    table: str | None,
+    operation: str | None,
+) -> list[ExpensiveRequest]:
+    return select_requests(by, measures.expensive_requests(by), clock.now() - window_s, table, operation)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -98,12 +110,12 @@ def test_a_bucket_tells_its_durations_to_two_percent() -> None:
 def test_a_window_counts_what_came_in_it_at_every_length() -> None:
     """A call a second for seven hours: each window has as many as it has seconds, to within a step."""
     clock = ManualClock(1_700_000_000.0)
-    measures = Measures(clock)
+    measures = RequestMetrics(clock)
     for _ in range(7 * 3600):
         clock.advance(1)
         _note(measures, clock.now())
 
-    for step in STEPS:
+    for step in SLICE_LENGTHS:
         counted = _requests(measures, step.kept_s)
         assert step.kept_s - step.length_s <= counted <= step.kept_s
     assert _requests(measures, 60) == 60
@@ -112,7 +124,7 @@ def test_a_window_counts_what_came_in_it_at_every_length() -> None:
 def test_the_series_and_the_sum_of_a_window_agree() -> None:
     """The same calls are counted in slices for a chart and in fewer for a sum, wherever the window begins."""
     clock = ManualClock(1_700_000_003.0)
-    measures = Measures(clock)
+    measures = RequestMetrics(clock)
     dice = random.Random(7)
     for _ in range(3000):
         clock.advance(dice.choice([0, 0, 0.3, 2, 17]))
@@ -128,7 +140,7 @@ def test_the_series_and_the_sum_of_a_window_agree() -> None:
 def test_memory_is_bounded_whatever_is_named_and_however_long_it_runs() -> None:
     """Ten thousand tables, as many faults, for days: what is kept does not grow beyond its bound."""
     clock = ManualClock(1_700_000_000.0)
-    measures = Measures(clock)
+    measures = RequestMetrics(clock)
     sizes = []
     for hour in range(20):
         for place in range(120):
@@ -151,9 +163,9 @@ def test_memory_is_bounded_whatever_is_named_and_however_long_it_runs() -> None:
             clock.now(),
             touches=(ItemAccess(table_arn(DEFAULT_SCOPE, f"B{place}"), None, b"k", 1.0, 0.0),),
         )
-    slices = sum(step.kept_s // step.length_s + 3 for step in STEPS)
+    slices = sum(step.kept_s // step.length_s + 3 for step in SLICE_LENGTHS)
     dear = 2 * (EACH_MAX * CELLS_MAX + ALL_MAX * (62 + 38))
-    assert max(sizes) <= slices + dear + TROUBLES_MAX
+    assert max(sizes) <= slices + dear + FAILED_CALLS_MAX
     assert sizes[-1] <= 1.1 * sizes[12]
     view = measures.view(21_600)
     assert all(
@@ -168,13 +180,13 @@ def test_what_slices_take_is_what_is_told_of_it_and_stays_within_its_bound() -> 
     tracemalloc.start()
     try:
         timeline = Timeline(bytes_max)
-        kinds = [Asked("GetItem", (f"Table{place}",)) for place in range(20)]
+        kinds = [CallKind("GetItem", (f"Table{place}",)) for place in range(20)]
         before = tracemalloc.get_traced_memory()[0]
         for second in range(1_700_000_000, 1_700_000_300):
-            current: Slice = timeline.slice_at(second)
+            current: CounterSlice = timeline.slice_at(second)
             for at, kind in enumerate(kinds):
                 current.cell(kind).took += [0.0001 * 1.1**at, 0.001, 0.02]
-                current.place(Place(kind.tables[0], None)).reads += 0.5
+                current.place(CapacityTarget(kind.tables[0], None)).reads += 0.5
         taken = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()
@@ -185,7 +197,7 @@ def test_what_slices_take_is_what_is_told_of_it_and_stays_within_its_bound() -> 
     assert _tally(hour).requests == 300 * 20 * 3
     assert sum(units[0] for each in hour for _, units in each.used()) == 300 * 20 * 0.5
     seconds = timeline.since(0, 0)
-    assert seconds[0].kinds == (Asked(OTHERS, ()),)
+    assert seconds[0].kinds == (CallKind(OTHERS, ()),)
     assert _tally(seconds).requests == len(seconds) * 20 * 3
     assert set(hour[-1].kinds) == set(kinds)
 
@@ -202,10 +214,10 @@ def test_the_bound_of_all_slices_is_fit_for_a_guest() -> None:
 def test_a_percentile_is_never_above_the_slowest() -> None:
     """A bucket's middle may lie above the one call in it, of which the exact duration is known."""
     clock = ManualClock()
-    measures = Measures(clock)
+    measures = RequestMetrics(clock)
     for took_s in (0.000_296, 0.000_297, 0.000_298):
         _note(measures, clock.now(), took_s)
-    cell = sum_of(measures.view(60).summed, None, None)
+    cell = sum_slices(measures.view(60).summed, None, None)
 
     shares = cell.quantiles()
 
@@ -217,7 +229,7 @@ def test_a_percentile_is_never_above_the_slowest() -> None:
 def test_the_peak_of_a_place_is_that_of_one_second_at_every_length() -> None:
     """A burst of one second is not averaged away in an hour's steps of ten."""
     clock = ManualClock(1_700_000_000.0)
-    measures = Measures(clock)
+    measures = RequestMetrics(clock)
     for second in range(120):
         clock.advance(1)
         for _ in range(50 if second == 31 else 1):
@@ -231,7 +243,7 @@ def test_the_peak_of_a_place_is_that_of_one_second_at_every_length() -> None:
 def test_a_clock_that_is_set_back_a_little_loses_nothing() -> None:
     """What was counted in the second that is to come again stays in every window."""
     clock = ManualClock(1_700_000_000.0)
-    measures = Measures(clock)
+    measures = RequestMetrics(clock)
     _note(measures, clock.now())
     clock.advance(-30)
     _note(measures, clock.now())
@@ -245,7 +257,7 @@ def test_a_clock_that_is_set_back_a_little_loses_nothing() -> None:
 def test_operations_that_there_are_not_take_no_names() -> None:
     """Whatever a header says, it is one kind of call, and its name is not kept."""
     clock = ManualClock()
-    measures = Measures(clock)
+    measures = RequestMetrics(clock)
     for place in range(300):
         _note(measures, clock.now(), operation=f"Nonsense{place}" * 100, touches=())
 
@@ -255,7 +267,7 @@ def test_operations_that_there_are_not_take_no_names() -> None:
 def test_each_form_of_a_kind_is_found_beside_a_dearer_flood() -> None:
     """Queries of one table are one kind: the flood of a dear form hides neither another form nor another index."""
     clock = ManualClock(1_700_000_000.0)
-    measures = Measures(clock)
+    measures = RequestMetrics(clock)
     for place in range(600):
         clock.advance(0.1)
         for _ in range(3):
@@ -296,11 +308,11 @@ def test_a_flood_is_taken_apart_a_few_times_a_second(monkeypatch: pytest.MonkeyP
 
     def counted(operation: str, body: bytes) -> bytes:
         looked.append(operation)
-        return shape_of(operation, body)
+        return request_shape(operation, body)
 
-    monkeypatch.setattr("tavola.studio.monitoring.expensive_requests.shape_of", counted)
+    monkeypatch.setattr("tavola.studio.monitoring.expensive_requests.request_shape", counted)
     clock = ManualClock(1_700_000_000.0)
-    measures = Measures(clock)
+    measures = RequestMetrics(clock)
     dice = random.Random(3)
     for place in range(10_000):
         clock.advance(0.001)
@@ -321,7 +333,7 @@ def test_a_flood_is_taken_apart_a_few_times_a_second(monkeypatch: pytest.MonkeyP
 def test_a_planted_dear_request_and_a_planted_slow_one_are_found() -> None:
     """Among ten thousand cheap calls one that read most is first by units, and one that took longest first by time."""
     clock = ManualClock(1_700_000_000.0)
-    measures = Measures(clock)
+    measures = RequestMetrics(clock)
     for place in range(10_000):
         clock.advance(0.05)
         _note(measures, clock.now(), request={"TableName": "Orders", "Key": {"pk": {"S": str(place)}}})
@@ -336,14 +348,14 @@ def test_a_planted_dear_request_and_a_planted_slow_one_are_found() -> None:
     by_units = _dearest(measures, clock, "units", 600, None, None)
     by_time = _dearest(measures, clock, "time", 600, None, None)
 
-    assert by_units[0].asked.operation == "Scan"
+    assert by_units[0].kind.operation == "Scan"
     assert by_units[0].units == 128.0
     assert json.loads(by_units[0].shape) == {"TableName": "Orders", "FilterExpression": "a = :a"}
-    assert by_time[0].asked.operation == "Query"
+    assert by_time[0].kind.operation == "Query"
     assert by_time[0].took_s == 0.750
     assert by_time[0].consumed[0].index == "ByDay"
     assert _dearest(measures, clock, "units", 600, "Others", None) == []
-    assert {dear.asked.operation for dear in _dearest(measures, clock, "units", 600, None, "Query")} == {
+    assert {dear.kind.operation for dear in _dearest(measures, clock, "units", 600, None, "Query")} == {
         "Query"
     }
 
@@ -351,14 +363,14 @@ def test_a_planted_dear_request_and_a_planted_slow_one_are_found() -> None:
 def test_a_dear_request_is_found_for_hours_and_then_forgotten() -> None:
     """It outlives the minute, the hour and the floods after it, and is gone when the longest window is over."""
     clock = ManualClock(1_700_000_000.0)
-    measures = Measures(clock)
+    measures = RequestMetrics(clock)
     _note(measures, clock.now(), 0.1, "Scan", (ItemAccess(ARN, None, None, 99.0, 0.0),))
     found = []
     for _ in range(7 * 60):
         clock.advance(60)
         for _ in range(5):
             _note(measures, clock.now())
-        found.append(_dearest(measures, clock, "units", 21_600, None, None)[0].asked.operation == "Scan")
+        found.append(_dearest(measures, clock, "units", 21_600, None, None)[0].kind.operation == "Scan")
 
     assert all(found[:355])
     assert not any(found[362:])
@@ -367,7 +379,7 @@ def test_a_dear_request_is_found_for_hours_and_then_forgotten() -> None:
 def test_lost_races_are_counted_apart_and_kept_with_their_request() -> None:
     """A failed condition is no conflict, and neither is a throttle."""
     clock = ManualClock()
-    measures = Measures(clock)
+    measures = RequestMetrics(clock)
     _note(measures, clock.now(), operation="PutItem", fault=ConditionalCheckFailedFault(), touches=())
     _note(measures, clock.now(), operation="UpdateItem", fault=TransactionConflictFault(), touches=())
 
@@ -379,7 +391,7 @@ def test_lost_races_are_counted_apart_and_kept_with_their_request() -> None:
         1,
         0,
     )
-    assert [each.code for each in measures.troubles(60, None, None)] == [
+    assert [each.code for each in measures.failed_calls(60, None, None)] == [
         "TransactionConflictException",
         "ConditionalCheckFailedException",
     ]
@@ -388,7 +400,7 @@ def test_lost_races_are_counted_apart_and_kept_with_their_request() -> None:
 def test_a_clock_that_is_set_back_begins_anew() -> None:
     """What was counted in a time that is to come again is dropped, and counting goes on."""
     clock = ManualClock(1_700_000_000.0)
-    measures = Measures(clock)
+    measures = RequestMetrics(clock)
     _note(measures, clock.now())
     clock.advance(-7200)
     for _ in range(3):
@@ -400,7 +412,7 @@ def test_a_clock_that_is_set_back_begins_anew() -> None:
 def test_what_is_kept_of_a_write_has_its_key_and_no_values() -> None:
     """Expressions and keys stay, values become their types and sizes; a read is kept whole, so it can be made again."""
     secret = "a private sentence"
-    written = shape_of(
+    written = request_shape(
         "UpdateItem",
         json.dumps(
             {
@@ -411,10 +423,10 @@ def test_what_is_kept_of_a_write_has_its_key_and_no_values() -> None:
             }
         ).encode(),
     )
-    statement = shape_of(
+    statement = request_shape(
         "ExecuteStatement", json.dumps({"Statement": f"UPDATE Orders SET note = '{secret}'"}).encode()
     )
-    many = shape_of(
+    many = request_shape(
         "BatchWriteItem",
         json.dumps(
             {"RequestItems": {"Orders": [{"PutRequest": {"Item": {"pk": {"S": secret}}}}] * 25}}
@@ -425,8 +437,8 @@ def test_what_is_kept_of_a_write_has_its_key_and_no_values() -> None:
     assert json.loads(written)["ExpressionAttributeValues"] == {":n": "S, 18 bytes"}
     assert secret.encode() not in written + statement + many
     assert "… and 22 more" in many.decode()
-    assert len(shape_of("PutItem", b'{"Item": "' + b"x" * 100_000 + b'"}')) < SHAPE_BYTES_MAX
-    assert shape_of("PutItem", b"no json") == b'{"omitted":"a request of 7 bytes"}'
+    assert len(request_shape("PutItem", b'{"Item": "' + b"x" * 100_000 + b'"}')) < SHAPE_BYTES_MAX
+    assert request_shape("PutItem", b"no json") == b'{"omitted":"a request of 7 bytes"}'
 
 
 @pytest.mark.parametrize(
@@ -451,7 +463,7 @@ def test_what_may_be_made_again_is_a_read(operation: str, request_: dict[str, An
 
 def test_several_threads_lose_no_call() -> None:
     """The engine is called from four threads at once, and every call is counted."""
-    watch = Watch()
+    watch = Monitor()
     with Engine.open() as engine:
         engine.call(
             "CreateTable",
@@ -475,5 +487,5 @@ def test_several_threads_lose_no_call() -> None:
             thread.join()
 
     with watch.lock:
-        assert _requests(watch.measures, 60) == 1000
-        assert watch.measures.calls == 1000
+        assert _requests(watch.metrics, 60) == 1000
+        assert watch.metrics.calls == 1000

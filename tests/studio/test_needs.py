@@ -34,9 +34,14 @@ from tavola.studio.access_patterns import runs
 from tavola.studio.access_patterns.catalogue import DesignedPattern
 from tavola.studio.access_patterns.requests import EnteredValue
 from tavola.studio.api import patterns as api
-from tavola.studio.api.patterns import AskCoverage, ListPatterns, PatternRun, RunPattern
-from tavola.studio.problems import Refused
-from tavola.studio.studio import Studio, Where
+from tavola.studio.api.patterns import (
+    CoverageRequest,
+    PatternRun,
+    PatternsRequest,
+    RunPatternRequest,
+)
+from tavola.studio.problems import RequestRefused
+from tavola.studio.studio import Studio, TablesLocation
 from tests.studio.bookshop import Numbers, Order, Reading, Shop, orders
 
 FIRST = datetime(2026, 8, 1, 12, tzinfo=UTC)
@@ -92,7 +97,7 @@ def studio(db: Any, *needs: Need) -> Studio:
     design = design_of(Shop, Numbers, Doors)
     return Studio(
         db=db,
-        where=Where("memory", "memory:", "us-east-1"),
+        where=TablesLocation("memory", "memory:", "us-east-1"),
         design=Design(design.tables, design.views, needs),
     )
 
@@ -102,7 +107,9 @@ def run(engine: Engine, need: Need, table: str, values: Mapping[str, str], **mor
         async with connect_async(engine) as db:
             given = [EnteredValue(name, start, until=until)
                      for name, (start, _, until) in ((n, v.partition(" .. ")) for n, v in values.items())]  # fmt: skip
-            return await api.ran(studio(db, need), RunPattern(f"{table}/{need.name}", tuple(given), **more))
+            return await api.run_pattern(
+                studio(db, need), RunPatternRequest(f"{table}/{need.name}", tuple(given), **more)
+            )
 
     return asyncio.run(story())
 
@@ -110,14 +117,14 @@ def run(engine: Engine, need: Need, table: str, values: Mapping[str, str], **mor
 def told(need: Need) -> DesignedPattern:
     async def story() -> DesignedPattern:
         async with connect_async("memory:") as db:
-            found = await api.patterns(studio(db, need), ListPatterns())
+            found = await api.list_all_patterns(studio(db, need), PatternsRequest())
             return next(each for each in found.patterns if each.kind == "need")
 
     return asyncio.run(story())
 
 
 def refused(engine: Engine, need: Need, table: str, values: Mapping[str, str]) -> str:
-    with pytest.raises(Refused) as found:
+    with pytest.raises(RequestRefused) as found:
         run(engine, need, table, values)
     return found.value.problem.code
 
@@ -202,12 +209,12 @@ def test_a_fetched_item_is_compared_when_it_is_there(engine: Engine, door: str) 
 
     async def story() -> PatternRun:
         async with connect_async(engine) as db:
-            asked = RunPattern(
+            asked = RunPatternRequest(
                 "doors/Visit.ByHour",
                 (EnteredValue("door", door), EnteredValue("at", after.isoformat(), ">")),
                 limit=100,
             )
-            return await api.ran(studio(db), asked)
+            return await api.run_pattern(studio(db), asked)
 
     ran = asyncio.run(story())
 
@@ -317,7 +324,7 @@ def test_a_limit_counts_what_is_given_and_not_what_is_read(engine: Engine) -> No
 def test_a_run_ends_after_so_many_calls(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """A scan that finds nothing is not read for ever, and that it ended there is said."""
     monkeypatch.setattr(runs, "CALLS_MAX", 2)
-    monkeypatch.setattr(runs, "SIFTED_MIN", 10)
+    monkeypatch.setattr(runs, "FILTERED_READ_MIN", 10)
     need = Need("none", Order, (), route=Route("scan", filters=(Given("total", ">="),)))
 
     ran = run(engine, need, "bookshop", {"total": "9999"}, limit=5)
@@ -349,12 +356,14 @@ def test_a_route_with_a_filter_is_amber_in_the_matrix() -> None:
 
     async def story() -> Any:
         async with connect_async("memory:") as db:
-            return await api.covered(studio(db, Need("of a state", Order, (), route=route)), AskCoverage())
+            return await api.pattern_coverage(
+                studio(db, Need("of a state", Order, (), route=route)), CoverageRequest()
+            )
 
     table = asyncio.run(story()).tables[0]
     row = next(row for row in table.rows if row.place == "of a state")
     assert (row.state, row.cells[1].state) == ("filtered", "filters")
-    assert "state is left to a filter" in row.cells[1].told
+    assert "state is left to a filter" in row.cells[1].text
 
 
 CODES: list[tuple[Need, str, dict[str, str], dict[str, Any]]] = [

@@ -14,23 +14,23 @@ from tavola.engine import Engine
 from tavola.protocol.faults import Fault
 from tavola.server import running
 from tavola.studio.api.expensive_requests import (
-    AskDearest,
-    AskLimits,
-    AskTroubles,
-    Replay,
-    SampleReads,
-    dearest,
-    limits,
-    replay,
-    sample,
-    troubles,
+    ExpensiveRequestsFilter,
+    FailedCallsFilter,
+    LimitsRequest,
+    ReplayRequest,
+    SampleReadsRequest,
+    list_expensive_requests,
+    list_failed_calls,
+    list_limits,
+    make_sample_reads,
+    replay_read,
 )
-from tavola.studio.api.operations import AskOperations, operations
-from tavola.studio.endpoint import encode_answer
-from tavola.studio.monitoring import Watch, told_by
-from tavola.studio.monitoring.counters import CELLS_MAX, sum_of
-from tavola.studio.problems import Refused
-from tavola.studio.studio import Studio, Where
+from tavola.studio.api.operations import OperationsRequest, summarise_operations
+from tavola.studio.endpoint import encode_response
+from tavola.studio.monitoring import Monitor, observe_connection
+from tavola.studio.monitoring.counters import CELLS_MAX, sum_slices
+from tavola.studio.problems import RequestRefused
+from tavola.studio.studio import Studio, TablesLocation
 
 R = TypeVar("R")
 
@@ -65,14 +65,14 @@ class Bench:
         self.engine = Engine.open(clock=self.clock, **settings)
         self.engine.call("CreateTable", ORDERS)
         self.engine.call("CreateTable", STOCK)
-        self.watch = Watch(self.clock)
+        self.watch = Monitor(self.clock)
         self.engine.observe(self.watch)
         self.studio = Studio(
             db=connect_async(self.engine),
-            where=Where("memory", "memory", "us-east-1"),
+            where=TablesLocation("memory", "memory", "us-east-1"),
             clock=self.clock,
             engine=self.engine,
-            watch=self.watch,
+            monitor=self.watch,
         )
 
     def ask(self, operation: str, request: dict[str, Any]) -> None:
@@ -109,7 +109,7 @@ def test_a_window_tells_requests_units_and_faults_of_what_was_asked(bench: Bench
     for _ in range(4):
         bench.ask("GetItem", {"TableName": "Stock", "Key": {"pk": {"S": "s"}}})
 
-    told = run(operations(bench.studio, AskOperations(window_s=60)))
+    told = run(summarise_operations(bench.studio, OperationsRequest(window_s=60)))
 
     assert told.seen == "engine"
     assert (told.totals.requests, told.totals.faults, told.totals.conditions) == (6, 1, 1)
@@ -141,9 +141,9 @@ def test_a_table_and_an_operation_narrow_everything_but_the_choice(bench: Bench)
     bench.ask("TransactWriteItems", {"TransactItems": [write, other]})
     bench.ask("GetItem", {"TableName": "Stock", "Key": {"pk": {"S": "s"}}})
 
-    whole = run(operations(bench.studio, AskOperations(window_s=60)))
-    orders = run(operations(bench.studio, AskOperations(window_s=60, table="Orders")))
-    gets = run(operations(bench.studio, AskOperations(window_s=60, operation="GetItem")))
+    whole = run(summarise_operations(bench.studio, OperationsRequest(window_s=60)))
+    orders = run(summarise_operations(bench.studio, OperationsRequest(window_s=60, table="Orders")))
+    gets = run(summarise_operations(bench.studio, OperationsRequest(window_s=60, operation="GetItem")))
 
     assert whole.totals.requests == 2
     assert [(row.operation, row.tables) for row in orders.rows] == [
@@ -159,9 +159,9 @@ def test_a_window_forgets_what_came_before_it(bench: Bench) -> None:
     bench.ask("GetItem", {"TableName": "Stock", "Key": {"pk": {"S": "s"}}})
     bench.clock.advance(3600)
 
-    assert run(operations(bench.studio, AskOperations(window_s=600))).totals.requests == 0
-    assert run(operations(bench.studio, AskOperations(window_s=21_600))).totals.requests == 1
-    assert run(operations(bench.studio, AskOperations(window_s=10**9))).window_s == 21_600
+    assert run(summarise_operations(bench.studio, OperationsRequest(window_s=600))).totals.requests == 0
+    assert run(summarise_operations(bench.studio, OperationsRequest(window_s=21_600))).totals.requests == 1
+    assert run(summarise_operations(bench.studio, OperationsRequest(window_s=10**9))).window_s == 21_600
 
 
 def test_the_dearest_request_says_why_and_can_be_made_again(bench: Bench) -> None:
@@ -176,9 +176,9 @@ def test_the_dearest_request_says_why_and_can_be_made_again(bench: Bench) -> Non
     }
     bench.ask("Scan", {**scan, "ReturnConsumedCapacity": "TOTAL"})
 
-    found = run(dearest(bench.studio, AskDearest()))
+    found = run(list_expensive_requests(bench.studio, ExpensiveRequestsFilter()))
     first = found.requests[0]
-    again = run(replay(bench.studio, Replay(first.operation, first.request)))
+    again = run(replay_read(bench.studio, ReplayRequest(first.operation, first.request)))
 
     assert (first.operation, first.request, first.replayable) == ("Scan", scan, True)
     assert any("scan reads everything" in why for why in first.why)
@@ -203,15 +203,17 @@ def test_a_write_is_not_made_again(bench: Bench, operation: str, request_: dict[
     """Whatever it is called, nothing that changes something is replayed."""
     bench.ask("PutItem", {"TableName": "Orders", "Item": ITEM})
 
-    with pytest.raises(Refused, match="Only reads"):
-        run(replay(bench.studio, Replay(operation, request_)))
+    with pytest.raises(RequestRefused, match="Only reads"):
+        run(replay_read(bench.studio, ReplayRequest(operation, request_)))
 
     assert bench.engine.call("GetItem", {"TableName": "Orders", "Key": {"pk": ITEM["pk"]}})["Item"] == ITEM
 
 
 def test_a_replay_that_is_refused_says_so(bench: Bench) -> None:
     """The fault is part of the answer: the page shows it beside the request."""
-    told = run(replay(bench.studio, Replay("GetItem", {"TableName": "Gone", "Key": {"pk": {"S": "x"}}})))
+    told = run(
+        replay_read(bench.studio, ReplayRequest("GetItem", {"TableName": "Gone", "Key": {"pk": {"S": "x"}}}))
+    )
 
     assert told.problem is not None
     assert told.problem.code == "ResourceNotFoundException"
@@ -219,7 +221,9 @@ def test_a_replay_that_is_refused_says_so(bench: Bench) -> None:
 
 def test_limits_are_what_is_provisioned_or_warm(bench: Bench) -> None:
     """A provisioned table has its units, one on demand what it is warm for, each index its own."""
-    found = {(each.table, each.index): each for each in run(limits(bench.studio, AskLimits())).places}
+    found = {
+        (each.table, each.index): each for each in run(list_limits(bench.studio, LimitsRequest())).places
+    }
 
     assert (found["Stock", None].kind, found["Stock", None].reads, found["Stock", None].writes) == (
         "provisioned",
@@ -234,8 +238,8 @@ def test_a_few_reads_show_something_and_change_nothing(bench: Bench) -> None:
     """Who has no traffic yet gets some."""
     bench.ask("PutItem", {"TableName": "Orders", "Item": ITEM})
 
-    made = run(sample(bench.studio, SampleReads()))
-    told = run(operations(bench.studio, AskOperations(window_s=60)))
+    made = run(make_sample_reads(bench.studio, SampleReadsRequest()))
+    told = run(summarise_operations(bench.studio, OperationsRequest(window_s=60)))
 
     assert made.tables == ("Orders", "Stock")
     assert made.calls > 4
@@ -249,10 +253,10 @@ def test_lost_races_are_listed_with_their_reasons(bench: Bench) -> None:
     other = {"TableName": "Stock", "Item": ITEM}
     bench.ask("TransactWriteItems", {"TransactItems": [{"Put": guarded}, {"Put": other}]})
 
-    (row,) = run(troubles(bench.studio, AskTroubles())).rows
+    (row,) = run(list_failed_calls(bench.studio, FailedCallsFilter())).rows
 
     assert (row.code, row.reasons) == ("TransactionCanceledException", ("ConditionalCheckFailed", "None"))
-    assert b"xxxx" not in encode_answer(row)
+    assert b"xxxx" not in encode_response(row)
 
 
 def test_throttles_are_counted_also_where_a_batch_is_left_undone() -> None:
@@ -263,7 +267,7 @@ def test_throttles_are_counted_also_where_a_batch_is_left_undone() -> None:
         bench.ask("PutItem", {"TableName": "Stock", "Item": {**large, "pk": {"S": str(place)}}})
     some = {"Orders": [{"PutRequest": {"Item": ITEM}}], "Stock": [{"PutRequest": {"Item": large}}]}
     left = bench.engine.call("BatchWriteItem", {"RequestItems": some})["UnprocessedItems"]
-    told = run(operations(bench.studio, AskOperations(window_s=60)))
+    told = run(summarise_operations(bench.studio, OperationsRequest(window_s=60)))
     bench.engine.close()
 
     rows = {row.operation: row.totals for row in told.rows}
@@ -274,18 +278,18 @@ def test_throttles_are_counted_also_where_a_batch_is_left_undone() -> None:
 
 def test_elsewhere_the_studios_own_calls_are_told_with_their_units() -> None:
     """Over HTTP nobody can look into the engine: what the studio asks is measured, and the answer says so."""
-    watch = Watch()
+    watch = Monitor()
     with Engine.open() as engine, running(engine) as where:
         engine.call("CreateTable", ORDERS)
 
         async def asked() -> Any:
             async with connect_async(where.url, region="us-east-1", account="000000000000") as plain:
-                db = told_by(plain, watch)
-                studio = Studio(db=db, where=Where("http", where.url, "us-east-1"), watch=watch)
+                db = observe_connection(plain, watch)
+                studio = Studio(db=db, where=TablesLocation("http", where.url, "us-east-1"), monitor=watch)
                 put = await db.call("PutItem", {"TableName": "Orders", "Item": ITEM})
                 with pytest.raises(Fault):
                     await db.call("GetItem", {"TableName": "Gone", "Key": {"pk": {"S": "x"}}})
-                return put, await operations(studio, AskOperations(window_s=60))
+                return put, await summarise_operations(studio, OperationsRequest(window_s=60))
 
         put, told = asyncio.run(asked())
 
@@ -303,7 +307,7 @@ def _elsewhere(watch: Any, calls: list[tuple[str, dict[str, Any]]]) -> list[Any]
         async def asked() -> list[Any]:
             found: list[Any] = []
             async with connect_async(where.url, region="us-east-1", account="000000000000") as plain:
-                db = told_by(plain, watch)
+                db = observe_connection(plain, watch)
                 for operation, request in calls:
                     try:
                         found.append(await db.call(operation, request))
@@ -316,7 +320,7 @@ def _elsewhere(watch: Any, calls: list[tuple[str, dict[str, Any]]]) -> list[Any]
 
 def test_elsewhere_a_statement_that_writes_consumes_write_units() -> None:
     """The endpoint tells units alone: what the text does says which they are."""
-    watch = Watch()
+    watch = Monitor()
     _elsewhere(
         watch,
         [
@@ -325,7 +329,7 @@ def test_elsewhere_a_statement_that_writes_consumes_write_units() -> None:
         ],
     )
 
-    tally = sum_of(watch.measures.view(60).summed, None, None).tally
+    tally = sum_slices(watch.metrics.view(60).summed, None, None).tally
     assert (tally.writes, tally.reads) == (1.0, 0.5)
 
 
@@ -334,7 +338,7 @@ def test_elsewhere_each_is_told_as_much_as_it_asked_for() -> None:
     put = {"TableName": "Orders", "Item": ITEM}
 
     nothing, told_none, total, places, refused = _elsewhere(
-        Watch(),
+        Monitor(),
         [
             ("PutItem", put),
             *(
@@ -352,7 +356,7 @@ def test_elsewhere_each_is_told_as_much_as_it_asked_for() -> None:
 
 def test_elsewhere_a_watch_that_fails_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
     """The call is answered, as it is where an engine has a guest that fails."""
-    watch = Watch()
+    watch = Monitor()
 
     def broken(*told: object) -> None:
         raise ZeroDivisionError
@@ -370,8 +374,8 @@ def test_what_is_not_told_apart_is_said(bench: Bench) -> None:
     for place in range(calls):
         bench.ask("GetItem", {"TableName": f"Table{place}", "Key": {"pk": {"S": "x"}}})
 
-    told = run(operations(bench.studio, AskOperations(window_s=60)))
-    one = run(operations(bench.studio, AskOperations(window_s=60, table="Table0")))
+    told = run(summarise_operations(bench.studio, OperationsRequest(window_s=60)))
+    one = run(summarise_operations(bench.studio, OperationsRequest(window_s=60, table="Table0")))
 
     assert (told.totals.requests, told.others, one.others) == (calls, 40, 40)
     assert told.rows[-1].totals.requests == 40 or len(told.rows) == 100
@@ -384,7 +388,7 @@ def test_a_clock_that_is_set_back_a_little_breaks_no_page(bench: Bench) -> None:
     bench.ask("GetItem", {"TableName": "Stock", "Key": {"pk": {"S": "s"}}})
     bench.clock.advance(-20)
 
-    told = run(operations(bench.studio, AskOperations(window_s=60)))
+    told = run(summarise_operations(bench.studio, OperationsRequest(window_s=60)))
 
     assert told.totals.requests == sum(told.series.requests) == 1
     assert sum(told.places[0].read_units) == 0.5
@@ -397,7 +401,7 @@ def test_an_hour_tells_the_peak_of_a_second_and_the_rate_of_what_ran(bench: Benc
         bench.ask("GetItem", {"TableName": "Stock", "Key": {"pk": {"S": "s"}}})
     bench.clock.advance(2)
 
-    (use,) = run(operations(bench.studio, AskOperations(window_s=3600))).places
+    (use,) = run(summarise_operations(bench.studio, OperationsRequest(window_s=3600))).places
 
     assert (use.reads, use.peak_reads, use.read_units[-1]) == (10.0, 10.0, 5.0)
 
@@ -406,7 +410,7 @@ def test_places_are_charted_as_many_as_are_shown(bench: Bench) -> None:
     """A page that shows none is sent no series; the sums are told all the same."""
     bench.ask("PutItem", {"TableName": "Orders", "Item": ITEM})
 
-    told = run(operations(bench.studio, AskOperations(window_s=600, places=1)))
+    told = run(summarise_operations(bench.studio, OperationsRequest(window_s=600, places=1)))
 
     assert [len(use.write_units) for use in told.places] == [600, 0]
     assert [use.writes for use in told.places] == [3.0, 3.0]
@@ -417,7 +421,7 @@ def test_limits_are_of_the_tables_that_are_named(bench: Bench) -> None:
     for place in range(25):
         bench.engine.call("CreateTable", _table(f"A{place:02}"))
 
-    found = run(limits(bench.studio, AskLimits("Stock,Gone,A24"))).places
+    found = run(list_limits(bench.studio, LimitsRequest("Stock,Gone,A24"))).places
 
     assert {each.table for each in found} == {"Stock", "A24"}
 
@@ -426,5 +430,5 @@ def test_without_a_watch_the_answer_says_what_to_do(bench: Bench) -> None:
     """Nobody is shown an empty chart that looks like a quiet table."""
     studio = Studio(db=bench.studio.db, where=bench.studio.where)
 
-    with pytest.raises(Refused, match="Nobody watches"):
-        run(operations(studio, AskOperations()))
+    with pytest.raises(RequestRefused, match="Nobody watches"):
+        run(summarise_operations(studio, OperationsRequest()))

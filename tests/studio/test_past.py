@@ -19,33 +19,33 @@ from tavola.protocol.faults import UnknownOperationFault
 from tavola.server import running
 from tavola.studio import item_history
 from tavola.studio.api import BY_NAME
-from tavola.studio.api.changes import SetStream, switch
-from tavola.studio.api.data import BrowsePage, page
+from tavola.studio.api.changes import SetStreamRequest, set_stream
+from tavola.studio.api.data import QueryPageRequest, read_query_page
 from tavola.studio.api.history import (
-    AskHistory,
-    AskPast,
-    AskRestore,
-    AskThen,
-    KeepPast,
-    MakeBackup,
-    PutBack,
-    RestoreBackup,
-    RestoreTable,
-    back_up,
-    history,
-    keep,
-    progress,
+    HistoryRequest,
+    KeepPastRequest,
+    MakeBackupRequest,
+    PastRequest,
+    PutBackRequest,
+    RestoreBackupRequest,
+    RestoreProgressRequest,
+    RestoreTableRequest,
+    ThenRequest,
+    compare_then_and_now,
+    create_backup,
+    past_window,
     put_back,
-    restore,
+    read_item_history,
     restore_backup,
-    then_and_now,
-    window,
+    restore_progress,
+    restore_table,
+    set_recovery,
 )
-from tavola.studio.api.items import undo
-from tavola.studio.endpoint import encode_answer
-from tavola.studio.problems import Refused
-from tavola.studio.queries.planner import BrowseQuestion
-from tavola.studio.studio import Studio, Where
+from tavola.studio.api.items import undo_write
+from tavola.studio.endpoint import encode_response
+from tavola.studio.problems import RequestRefused
+from tavola.studio.queries.planner import ItemQuery
+from tavola.studio.studio import Studio, TablesLocation
 
 ORDERS = {
     "TableName": "Orders",
@@ -123,9 +123,9 @@ async def orders(*, kept: bool = True) -> AsyncIterator[tuple[Studio, ManualCloc
     engine = Engine.open(clock=clock)
     engine.call("CreateTable", ORDERS)
     db = connect_async(engine, clock=clock)
-    studio = Studio(db=db, where=Where("memory", "memory", "us-east-1"), clock=clock, engine=engine)
+    studio = Studio(db=db, where=TablesLocation("memory", "memory", "us-east-1"), clock=clock, engine=engine)
     if kept:
-        await keep(studio, KeepPast("Orders"))
+        await set_recovery(studio, KeepPastRequest("Orders"))
     yield studio, clock
     await db.close()
     engine.close()
@@ -145,7 +145,7 @@ def moment(clock: ManualClock) -> str:
 
 
 async def scanned(studio: Studio, as_of: str = "") -> list[dict[str, Any]]:
-    db = await studio.at(as_of)
+    db = await studio.connection_at(as_of)
     found = (await db.call("Scan", {"TableName": "Orders"}))["Items"]
     return sorted(found, key=lambda item: item["pk"]["S"])
 
@@ -165,7 +165,7 @@ def test_an_as_of_read_equals_the_snapshot_taken_then() -> None:
                 clock.advance(1)
 
             for at, snapshot in taken:
-                browsed = await page(studio, BrowsePage(BrowseQuestion("Orders", as_of=at)))
+                browsed = await read_query_page(studio, QueryPageRequest(ItemQuery("Orders", as_of=at)))
                 items = [dict(row.item) for row in browsed.rows]
                 assert await scanned(studio, at) == snapshot
                 assert sorted(items, key=lambda item: item["pk"]["S"]) == snapshot
@@ -178,16 +178,16 @@ def test_the_window_says_whether_when_and_how_much() -> None:
 
     async def story() -> None:
         async with orders(kept=False) as (studio, clock):
-            before = await window(studio, AskPast("Orders"))
-            after = await keep(studio, KeepPast("Orders", days=7))
+            before = await past_window(studio, PastRequest("Orders"))
+            after = await set_recovery(studio, KeepPastRequest("Orders", days=7))
             clock.advance(100)
             for number in range(30):
                 await put(studio, number)
             clock.advance(100)
             await put(studio, 1, total={"N": "1"})
             clock.advance(0.5)
-            told = await window(studio, AskPast("Orders", buckets=10))
-            part = await window(studio, AskPast("Orders", since=told.since or "", buckets=1))
+            told = await past_window(studio, PastRequest("Orders", buckets=10))
+            part = await past_window(studio, PastRequest("Orders", since=told.since or "", buckets=1))
 
             assert not before.on
             assert before.readable
@@ -198,7 +198,7 @@ def test_the_window_says_whether_when_and_how_much() -> None:
             assert told.density[4] == 30
             assert told.density[9] == 1
             assert part.density == (31,)
-            assert encode_answer(told)
+            assert encode_response(told)
 
     asyncio.run(story())
 
@@ -221,7 +221,7 @@ def test_a_history_tells_what_changed_each_time() -> None:
             )
             clock.advance(10)
             await studio.db.call("DeleteItem", {"TableName": "Orders", "Key": key(1)})
-            told = await history(studio, AskHistory("Orders", key(1)))
+            told = await read_item_history(studio, HistoryRequest("Orders", key(1)))
 
             gone, changed, made, absent = told.versions
             assert told.source == "recovery"
@@ -251,17 +251,17 @@ def test_the_past_of_a_server_elsewhere() -> None:
 
     async def story(url: str) -> None:
         db = connect_async(url)
-        studio = Studio(db=db, where=Where("http", url, "us-east-1"))
+        studio = Studio(db=db, where=TablesLocation("http", url, "us-east-1"))
         await db.call("CreateTable", {**ORDERS, **stream})
-        await keep(studio, KeepPast("Orders"))
+        await set_recovery(studio, KeepPastRequest("Orders"))
         for total in range(3):
             clock.advance(10)
             await put(studio, 1, total={"N": str(total)})
         clock.advance(10)
-        told = await history(studio, AskHistory("Orders", key(1)))
-        seen = await window(studio, AskPast("Orders", buckets=4))
+        told = await read_item_history(studio, HistoryRequest("Orders", key(1)))
+        seen = await past_window(studio, PastRequest("Orders", buckets=4))
         at = told.versions[1].since or ""
-        beside = await then_and_now(studio, AskThen("Orders", key(1), at))
+        beside = await compare_then_and_now(studio, ThenRequest("Orders", key(1), at))
 
         assert (seen.on, seen.readable, seen.counted, sum(seen.density)) == (True, True, False, 3)
         assert (told.source, len(told.versions)) == ("recovery", 4)
@@ -278,7 +278,7 @@ def test_an_endpoint_without_a_past_says_so() -> None:
 
     async def story() -> None:
         async with orders(kept=False) as (studio, _):
-            await switch(studio, SetStream("Orders"))
+            await set_stream(studio, SetStreamRequest("Orders"))
             await put(studio, 1)
             asked = studio.db.backend.call
 
@@ -288,9 +288,9 @@ def test_an_endpoint_without_a_past_says_so() -> None:
                 return await asked(operation, request)
 
             studio.db.backend.call = knowing  # type: ignore[method-assign]
-            with pytest.raises(Refused) as refused:
-                await window(studio, AskPast("Orders"))
-            told = await history(studio, AskHistory("Orders", key(1)))
+            with pytest.raises(RequestRefused) as refused:
+                await past_window(studio, PastRequest("Orders"))
+            told = await read_item_history(studio, HistoryRequest("Orders", key(1)))
 
             assert refused.value.problem.code == "past-unknown"
             assert (told.source, len(told.versions)) == ("stream", 2)
@@ -304,14 +304,14 @@ def test_a_history_without_recovery_is_the_streams() -> None:
     async def story() -> None:
         async with orders(kept=False) as (studio, clock):
             await put(studio, 1, total={"N": "1"})
-            with pytest.raises(Refused) as refused:
-                await history(studio, AskHistory("Orders", key(1)))
-            await switch(studio, SetStream("Orders"))
+            with pytest.raises(RequestRefused) as refused:
+                await read_item_history(studio, HistoryRequest("Orders", key(1)))
+            await set_stream(studio, SetStreamRequest("Orders"))
             for total in range(2, 5):
                 clock.advance(5)
                 await put(studio, 1, total={"N": str(total)})
                 await put(studio, 2, total={"N": str(total)})
-            told = await history(studio, AskHistory("Orders", key(1)))
+            told = await read_item_history(studio, HistoryRequest("Orders", key(1)))
 
             assert refused.value.problem.code == "past-off"
             assert told.source == "stream"
@@ -338,7 +338,7 @@ def test_a_stream_without_images_makes_nothing_up(view: str) -> None:
             for total in range(2, 5):
                 clock.advance(5)
                 await put(studio, 1, total={"N": str(total)})
-            told = await history(studio, AskHistory("Orders", key(1)))
+            told = await read_item_history(studio, HistoryRequest("Orders", key(1)))
 
             totals = [None if v.item is None else v.item["total"]["N"] for v in told.versions]
             assert (
@@ -368,7 +368,7 @@ def test_a_number_is_a_key_however_it_is_written() -> None:
             }
             await studio.db.call("CreateTable", table)
             await studio.db.call("PutItem", {"TableName": "Numbers", "Item": {"pk": {"N": "1.5"}}})
-            told = await history(studio, AskHistory("Numbers", {"pk": {"N": "1.50"}}))
+            told = await read_item_history(studio, HistoryRequest("Numbers", {"pk": {"N": "1.50"}}))
 
             assert [(v.since is None, v.made) for v in told.versions] == [(False, True), (True, False)]
 
@@ -388,7 +388,7 @@ def test_a_long_history_is_told_in_part_and_counted_whole(
             for number in range(50):
                 clock.advance(1)
                 await put(studio, 1, n={"N": str(number)}, text={"S": "x" * bytes_each})
-            told = await history(studio, AskHistory("Orders", key(1)))
+            told = await read_item_history(studio, HistoryRequest("Orders", key(1)))
 
             assert len(told.versions) == (20 if bytes_each == 10 else 3)
             assert told.earlier + len(told.versions) == 51
@@ -420,19 +420,19 @@ def test_the_audit_trail_says_who_and_why() -> None:
     async def story() -> None:
         studio = Studio(
             db=connect_async(engine, clock=clock),
-            where=Where("memory", "memory", "us-east-1"),
+            where=TablesLocation("memory", "memory", "us-east-1"),
             design=design_of(Reviews),
             clock=clock,
             engine=engine,
         )
-        told = await history(
-            studio, AskHistory("Reviews", {"pk": {"S": "REVIEW#r1"}, "sk": {"S": "CURRENT"}})
+        told = await read_item_history(
+            studio, HistoryRequest("Reviews", {"pk": {"S": "REVIEW#r1"}, "sk": {"S": "CURRENT"}})
         )
 
         assert told.entity == "Review"
         assert [(v.actor, v.why) for v in told.versions[:2]] == [("bob", "checked"), ("ann", "")]
-        with pytest.raises(Refused) as refused:
-            await put_back(studio, PutBack("Reviews", dict(told.key), told.versions[1].since or ""))
+        with pytest.raises(RequestRefused) as refused:
+            await put_back(studio, PutBackRequest("Reviews", dict(told.key), told.versions[1].since or ""))
         assert refused.value.problem.code == "record-versioned"
         await studio.db.close()
 
@@ -455,11 +455,11 @@ def test_an_item_is_put_back_and_that_is_taken_back() -> None:
             then = moment(clock)
             clock.advance(10)
             await put(studio, 1, total={"N": "2"}, note={"S": "x"})
-            beside = await then_and_now(studio, AskThen("Orders", key(1), then))
-            back = await put_back(studio, PutBack("Orders", key(1), then))
+            beside = await compare_then_and_now(studio, ThenRequest("Orders", key(1), then))
+            back = await put_back(studio, PutBackRequest("Orders", key(1), then))
             stood = (await scanned(studio))[0]
             assert back.undo is not None
-            await undo(studio, back.undo)
+            await undo_write(studio, back.undo)
             again = (await scanned(studio))[0]
 
             assert [each.path for each in beside.compared.differences] == ["note", "total"]
@@ -481,7 +481,7 @@ def test_an_item_that_changed_meanwhile_is_not_written_over() -> None:
             clock.advance(10)
             seen = {**key(1), "total": {"N": "2"}}
             await put(studio, 1, total={"N": "3"})
-            back = await put_back(studio, PutBack("Orders", key(1), then, stands=seen))
+            back = await put_back(studio, PutBackRequest("Orders", key(1), then, current=seen))
 
             assert back.outcome == "conflict"
             assert (await scanned(studio))[0]["total"] == {"N": "3"}
@@ -500,7 +500,7 @@ def test_an_item_that_was_made_anew_meanwhile_is_not_written_over() -> None:
             clock.advance(10)
             await studio.db.call("DeleteItem", {"TableName": "Orders", "Key": key(1)})
             await put(studio, 1, total={"N": "9"})
-            back = await put_back(studio, PutBack("Orders", key(1), then, gone=True))
+            back = await put_back(studio, PutBackRequest("Orders", key(1), then, gone=True))
 
             assert back.outcome == "exists"
             assert (await scanned(studio))[0]["total"] == {"N": "9"}
@@ -519,12 +519,12 @@ def test_what_others_wrote_meanwhile_is_told() -> None:
             clock.advance(10)
             seen = {**key(1), "total": {"N": "2"}}
             await put(studio, 1, total={"N": "2"}, note={"S": "theirs"})
-            back = await put_back(studio, PutBack("Orders", key(1), then, stands=seen))
+            back = await put_back(studio, PutBackRequest("Orders", key(1), then, current=seen))
 
             assert back.outcome == "written"
             assert [each.path for each in back.others.differences] == ["note"]
-            with pytest.raises(Refused):
-                await put_back(studio, PutBack("Orders", key(2), then, stands=seen))
+            with pytest.raises(RequestRefused):
+                await put_back(studio, PutBackRequest("Orders", key(2), then, current=seen))
 
     asyncio.run(story())
 
@@ -551,15 +551,17 @@ def test_a_lock_counts_on() -> None:
     async def story() -> None:
         studio = Studio(
             db=connect_async(engine, clock=clock),
-            where=Where("memory", "memory", "us-east-1"),
+            where=TablesLocation("memory", "memory", "us-east-1"),
             design=design_of(Desks),
             clock=clock,
             engine=engine,
         )
-        back = await put_back(studio, PutBack("Desks", {"pk": {"S": "DESK#d1"}, "sk": {"S": "DESK"}}, then))
+        back = await put_back(
+            studio, PutBackRequest("Desks", {"pk": {"S": "DESK#d1"}, "sk": {"S": "DESK"}}, then)
+        )
 
-        assert back.stands is not None
-        assert (back.stands["place"], back.stands["revision"]) == ({"S": "north"}, {"N": "4"})
+        assert back.current is not None
+        assert (back.current["place"], back.current["revision"]) == ({"S": "north"}, {"N": "4"})
         assert [each.path for each in back.others.differences] == ["revision"]
         await studio.close()
         await studio.db.close()
@@ -579,9 +581,9 @@ def test_a_deleted_item_comes_back() -> None:
             then = moment(clock)
             clock.advance(10)
             await studio.db.call("DeleteItem", {"TableName": "Orders", "Key": key(1)})
-            back = await put_back(studio, PutBack("Orders", key(1), then))
-            with pytest.raises(Refused):
-                await put_back(studio, PutBack("Orders", key(9), start))
+            back = await put_back(studio, PutBackRequest("Orders", key(1), then))
+            with pytest.raises(RequestRefused):
+                await put_back(studio, PutBackRequest("Orders", key(9), start))
 
             assert back.outcome == "written"
             assert await scanned(studio) == [{**key(1), "total": {"N": "1"}}]
@@ -591,7 +593,7 @@ def test_a_deleted_item_comes_back() -> None:
 
 async def awaited(studio: Studio, table: str, of: str) -> None:
     async with asyncio.timeout(5):
-        while not (await progress(studio, AskRestore(table, of))).done:
+        while not (await restore_progress(studio, RestoreProgressRequest(table, of))).done:
             assert studio.engine is not None
             studio.engine.run_background_work()
             await asyncio.sleep(0)
@@ -609,14 +611,14 @@ def test_a_restored_table_equals_what_was() -> None:
             clock.advance(10)
             for number in range(25, 80):
                 await put(studio, number, late={"BOOL": True})
-            begun = await restore(studio, RestoreTable("Orders", "Orders-then", then))
+            begun = await restore_table(studio, RestoreTableRequest("Orders", "Orders-then", then))
             await awaited(studio, "Orders-then", "Orders")
             found = (await studio.db.call("Scan", {"TableName": "Orders-then"}))["Items"]
 
             assert begun.of_items is not None
             assert sorted(found, key=lambda item: item["pk"]["S"]) == snapshot
-            with pytest.raises(Refused):
-                await restore(studio, RestoreTable("Orders", " "))
+            with pytest.raises(RequestRefused):
+                await restore_table(studio, RestoreTableRequest("Orders", " "))
 
     asyncio.run(story())
 
@@ -628,13 +630,13 @@ def test_a_backup_is_listed_marked_and_restored() -> None:
         async with orders() as (studio, clock):
             await put(studio, 1)
             clock.advance(5)
-            await back_up(studio, MakeBackup("Orders", "before-release"))
+            await create_backup(studio, MakeBackupRequest("Orders", "before-release"))
             assert studio.engine is not None
             studio.engine.run_background_work(1_000.0)
-            (made,) = (await back_up(studio, MakeBackup("Orders", "again"))).backups[-1:]
+            (made,) = (await create_backup(studio, MakeBackupRequest("Orders", "again"))).backups[-1:]
             studio.engine.run_background_work(1_000.0)
-            told = await window(studio, AskPast("Orders"))
-            await restore_backup(studio, RestoreBackup(made.arn, "Orders-back"))
+            told = await past_window(studio, PastRequest("Orders"))
+            await restore_backup(studio, RestoreBackupRequest(made.arn, "Orders-back"))
             await awaited(studio, "Orders-back", "")
             found = (await studio.db.call("Scan", {"TableName": "Orders-back"}))["Items"]
 
@@ -649,4 +651,4 @@ def test_what_writes_is_refused_in_read_only_mode() -> None:
     writing = {"POST /past", "POST /past/put-back", "POST /past/restore", "POST /past/backups"}
     writing.add("POST /past/backups/restore")
 
-    assert {name for name, each in BY_NAME.items() if "/past" in name and each.changes} == writing
+    assert {name for name, each in BY_NAME.items() if "/past" in name and each.is_write} == writing

@@ -16,11 +16,17 @@ from tavola.apps.support_desk import model as support_desk
 from tavola.clock import ManualClock
 from tavola.engine import Engine
 from tavola.model.document import design_of
-from tavola.studio.access_patterns.catalogue import DesignedPattern, catalogue
+from tavola.studio.access_patterns.catalogue import DesignedPattern, list_patterns
 from tavola.studio.access_patterns.requests import EnteredValue
 from tavola.studio.api import patterns as api
-from tavola.studio.api.patterns import AskCoverage, AskPattern, ListPatterns, PatternRun, RunPattern
-from tavola.studio.problems import Refused
+from tavola.studio.api.patterns import (
+    CoverageRequest,
+    PatternRequest,
+    PatternRun,
+    PatternsRequest,
+    RunPatternRequest,
+)
+from tavola.studio.problems import RequestRefused
 from tests.studio.bookshop import (
     FIRST,
     Line,
@@ -42,13 +48,13 @@ def engine() -> Iterator[Engine]:
 def run(engine: Engine, id_: str, *values: EnteredValue, document: bool = False, **more: Any) -> PatternRun:
     async def story() -> PatternRun:
         async with shop_studio(engine, document=document) as studio:
-            return await api.ran(studio, RunPattern(id_, values, **more))
+            return await api.run_pattern(studio, RunPatternRequest(id_, values, **more))
 
     return asyncio.run(story())
 
 
 def refused(engine: Engine, id_: str, *values: EnteredValue, **more: Any) -> str:
-    with pytest.raises(Refused) as told:
+    with pytest.raises(RequestRefused) as told:
         run(engine, id_, *values, **more)
     return told.value.problem.code
 
@@ -56,7 +62,7 @@ def refused(engine: Engine, id_: str, *values: EnteredValue, **more: Any) -> str
 def listed(engine: Engine) -> dict[str, DesignedPattern]:
     async def story() -> dict[str, DesignedPattern]:
         async with shop_studio(engine) as studio:
-            found = await api.patterns(studio, ListPatterns())
+            found = await api.list_all_patterns(studio, PatternsRequest())
             return {each.id: each for each in found.patterns}
 
     return asyncio.run(story())
@@ -243,8 +249,8 @@ def test_the_forecast_is_what_tavola_cost_says(engine: Engine) -> None:
 
     async def story() -> None:
         async with shop_studio(engine) as studio:
-            for each in (await api.patterns(studio, ListPatterns())).patterns:
-                told = await api.foretold(studio, AskPattern(each.id))
+            for each in (await api.list_all_patterns(studio, PatternsRequest())).patterns:
+                told = await api.pattern_forecast(studio, PatternRequest(each.id))
                 bill = bills.get(each.title)
                 if each.per_second is None or bill is None:
                     assert told.usd_per_month is None
@@ -260,16 +266,16 @@ def test_examples_are_of_items_that_are_there(engine: Engine) -> None:
 
     async def story() -> None:
         async with shop_studio(engine) as studio:
-            for each in (await api.patterns(studio, ListPatterns())).patterns:
+            for each in (await api.list_all_patterns(studio, PatternsRequest())).patterns:
                 if not each.runnable or each.place == "Order.ByDay":
                     continue
-                told = await api.example(studio, AskPattern(each.id))
+                told = await api.pattern_example(studio, PatternRequest(each.id))
                 values = tuple(
                     EnteredValue(parameter.name, told.values[parameter.name])
                     for parameter in each.parameters
                     if parameter.required
                 )
-                assert (await api.ran(studio, RunPattern(each.id, values))).returned, each.id
+                assert (await api.run_pattern(studio, RunPatternRequest(each.id, values))).returned, each.id
 
     asyncio.run(story())
 
@@ -414,7 +420,7 @@ def test_the_matrix_says_what_serves_what(engine: Engine) -> None:
 
     async def story() -> Any:
         async with shop_studio(engine) as studio:
-            return await api.covered(studio, AskCoverage())
+            return await api.pattern_coverage(studio, CoverageRequest())
 
     told = asyncio.run(story())
     shop = told.tables[0]
@@ -440,7 +446,7 @@ def test_the_matrix_says_what_serves_what(engine: Engine) -> None:
 
 def test_a_pattern_that_is_called_newest_first_is_asked_so() -> None:
     """Its title is a promise; nobody need declare the direction beside it."""
-    found = {each.told.place: each.told for each in catalogue(design_of(support_desk))}
+    found = {each.summary.place: each.summary for each in list_patterns(design_of(support_desk))}
 
     assert found["Ticket.ByCustomer"].title.endswith("newest first")
     assert found["Ticket.ByCustomer"].descending

@@ -13,9 +13,9 @@ import pytest
 from tavola.connections import connect_async
 from tavola.engine import Engine
 from tavola.protocol.operations import OPERATIONS
-from tavola.studio import Endpoint, Refused, Studio, Where
+from tavola.studio import Endpoint, RequestRefused, Studio, TablesLocation
 from tavola.studio.monitoring.request_shapes import READS, is_read
-from tavola.studio.read_only import TELLING, ReadingBackend
+from tavola.studio.read_only import DESCRIBE_OPERATIONS, ReadOnlyBackend
 from tests.studio.asking import Asking
 
 TABLE = {
@@ -54,12 +54,12 @@ class Spy:
 def test_only_what_is_known_to_read_gets_through() -> None:
     """Of all operations of DynamoDB those pass whose name says that they tell or read; of statements, none without a text."""
     spy = Spy()
-    backend = ReadingBackend(spy)
+    backend = ReadOnlyBackend(spy)
     for name in (*OPERATIONS, "NobodyKnowsThis"):
-        with suppress(Refused):
+        with suppress(RequestRefused):
             asyncio.run(backend.call(name, {}))
 
-    assert set(spy.called) == (READS | TELLING) & set(OPERATIONS)
+    assert set(spy.called) == (READS | DESCRIBE_OPERATIONS) & set(OPERATIONS)
     begin = ("Describe", "List", "Get", "Query", "Scan", "BatchGet", "TransactGet", "SearchVectors")
     assert [name for name in spy.called if not name.startswith(begin)] == []
     left = set(OPERATIONS) - set(spy.called)
@@ -84,11 +84,11 @@ def test_an_endpoint_that_does_not_say_that_it_writes_is_held_all_the_same(
 
     async def ask() -> None:
         async with connect_async(engine) as db:
-            where = Where("memory", "memory:", "us-east-1")
-            await planted.answer(Studio(db=db, where=where, read_only=read_only), Asked())
+            where = TablesLocation("memory", "memory:", "us-east-1")
+            await planted.call(Studio(db=db, where=where, read_only=read_only), Asked())
 
     if read_only:
-        with pytest.raises(Refused, match="read-only"):
+        with pytest.raises(RequestRefused, match="read-only"):
             asyncio.run(ask())
     else:
         asyncio.run(ask())
@@ -112,7 +112,7 @@ def test_a_write_dressed_as_a_read_is_not_made_again(
     engine: Engine, operation: str, request_: dict[str, Any], read_only: bool
 ) -> None:
     """A SELECT in a member that the operation does not look at does not let the statement beside it through."""
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         Asking(engine, read_only=read_only).ask(
             "POST /operations/replay", {"operation": operation, "request": request_}
         )

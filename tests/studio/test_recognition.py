@@ -19,7 +19,8 @@ from tavola import connect
 from tavola.engine import Engine
 from tavola.model import Table
 from tavola.model.document import TableDesign, design_of
-from tavola.studio.recognition import KeyPiece, Recogniser, designed_keys, keys_of
+from tavola.studio.key_text import KeyPiece
+from tavola.studio.recognition import Recogniser, described_keys, designed_keys
 from tests.studio.browsed import REGION, shop_design
 
 SHOP = shop_design().tables[0]
@@ -66,11 +67,11 @@ def test_every_item_of_the_demo_is_an_entity(demo: Any) -> None:
     known = designs()
     seen: Counter[str] = Counter()
     for name, found in items.items():
-        recogniser = Recogniser(keys_of(described[name]), known[name])
+        recogniser = Recogniser(described_keys(described[name]), known[name])
         for item in found:
             told = recogniser.recognise(item)
             assert told.kind == "entity", (name, item)
-            for reading in recogniser.read(item):
+            for reading in recogniser.parse_keys(item):
                 text = next(iter(item[reading.attribute].values()))
                 assert "".join(piece.text for piece in reading.pieces) == text
                 assert all(piece.value is None or piece.field for piece in reading.pieces)
@@ -84,7 +85,7 @@ def test_an_item_without_its_tag_is_told_by_its_key(demo: Any) -> None:
     """Templates tell the same entities as the tags do."""
     items, described = demo
     for name, design in designs().items():
-        recogniser = Recogniser(keys_of(described[name]), design)
+        recogniser = Recogniser(described_keys(described[name]), design)
         for item in items[name]:
             bare = {attribute: value for attribute, value in item.items() if attribute != design.settings.tag}
 
@@ -99,7 +100,7 @@ def test_index_keys_are_taken_apart() -> None:
         "GSI1PK": {"S": "CUSTOMER#c%231"}, "GSI1SK": {"S": "2026-01-02T00:00:00.000000Z#o1"},
     }  # fmt: skip
 
-    readings = recogniser.read(item, "customers")
+    readings = recogniser.parse_keys(item, "customers")
 
     assert [reading.attribute for reading in readings] == ["GSI1PK", "GSI1SK", "PK", "SK"]
     assert readings[0].pieces == (KeyPiece("CUSTOMER#"), KeyPiece("c%231", "customer", "c%231"))
@@ -117,7 +118,7 @@ def test_a_padded_number_is_read() -> None:
     item = {"PK": {"S": "ORDER#o1"}, "SK": {"S": "LINE#007"}}
 
     assert recogniser.recognise(item).entity == "Line"
-    assert recogniser.read(item)[1].pieces == (KeyPiece("LINE#"), KeyPiece("007", "position", "7"))
+    assert recogniser.parse_keys(item)[1].pieces == (KeyPiece("LINE#"), KeyPiece("007", "position", "7"))
 
 
 def test_a_guard_is_told_as_one() -> None:
@@ -163,7 +164,7 @@ def test_without_a_design_the_key_is_guessed() -> None:
     assert recogniser.recognise(event).entity == "EVENT"
     assert recogniser.recognise(ticket).entity == "TICKET"
     assert {recogniser.recognise(each).kind for each in (event, ticket)} == {"guess"}
-    assert recogniser.read(ticket)[0].pieces == (KeyPiece("TICKET#"), KeyPiece("123", None, "123"))
+    assert recogniser.parse_keys(ticket)[0].pieces == (KeyPiece("TICKET#"), KeyPiece("123", None, "123"))
     assert recogniser.recognise({**ticket, "entity_type": {"S": "Case"}}).entity == "Case"
 
 
@@ -174,16 +175,19 @@ def test_a_foreign_design_is_read_loosely() -> None:
     item = {"PK": {"S": "ORDER#a b#c"}, "SK": {"S": "LINE#7"}}
 
     assert recogniser.recognise(item).entity == "Line"
-    assert recogniser.read(item)[0].pieces == (KeyPiece("ORDER#"), KeyPiece("a b#c", "order_id", "a b#c"))
+    assert recogniser.parse_keys(item)[0].pieces == (
+        KeyPiece("ORDER#"),
+        KeyPiece("a b#c", "order_id", "a b#c"),
+    )
 
 
 def test_binary_and_number_keys_are_shown() -> None:
     """A key that is no text stands as it is."""
-    keys = keys_of(
+    keys = described_keys(
         {"KeySchema": [{"AttributeName": "n", "KeyType": "HASH"}, {"AttributeName": "b", "KeyType": "RANGE"}]}
     )
 
-    readings = Recogniser(keys).read({"n": {"N": "12"}, "b": {"B": "AAE="}, "x": {"S": "y"}})
+    readings = Recogniser(keys).parse_keys({"n": {"N": "12"}, "b": {"B": "AAE="}, "x": {"S": "y"}})
 
     assert [reading.pieces[0].text for reading in readings] == ["12", "AAE="]
 
@@ -192,12 +196,12 @@ def test_a_thousand_items_cost_milliseconds(demo: Any) -> None:
     """Recognising a page of rows is no part of what a person waits for."""
     items, described = demo
     name = "prod-tickets-unified"
-    recogniser = Recogniser(keys_of(described[name]), designs()[name])
+    recogniser = Recogniser(described_keys(described[name]), designs()[name])
     page = (items[name] * 20)[:1000]
 
     began = time.perf_counter()
     for item in page:
         recogniser.recognise(item)
-        recogniser.read(item)
+        recogniser.parse_keys(item)
 
     assert time.perf_counter() - began < 0.1  # about 8 ms; ten times that on a busy machine

@@ -16,9 +16,9 @@ from tavola.engine import Engine
 from tavola.handles import AsyncConnection
 from tavola.model.document import Design, TableDesign, design_of
 from tavola.protocol.faults import AccessDeniedFault, Fault, ResourceNotFoundFault
-from tavola.studio.api.session import AskSession, Session, session
-from tavola.studio.problems import Refused
-from tavola.studio.studio import Declared, Studio, Where
+from tavola.studio.api.session import Session, SessionRequest, load_session
+from tavola.studio.problems import RequestRefused
+from tavola.studio.studio import DeclaredDesign, Studio, TablesLocation
 from tests.studio.asking import Asking
 
 
@@ -67,7 +67,7 @@ def test_what_the_design_declares_and_nobody_made_is_missing() -> None:
 def test_a_missing_table_names_its_command_and_is_made_from_the_design() -> None:
     """It tells the whole command of where the tables are, and makes a table as the design has it, once."""
     with closing(Engine.open()) as engine:
-        where = Where("http", "http://127.0.0.1:8414", "eu-west-1")
+        where = TablesLocation("http", "http://127.0.0.1:8414", "eu-west-1")
         asking = Asking(engine, design_of(model), designs=("shop",), where=where)
         missing = asking.ask("GET /session")["tables"][0]
         made = asking.ask("POST /tables/make", {"table": missing["name"]})
@@ -80,9 +80,9 @@ def test_a_missing_table_names_its_command_and_is_made_from_the_design() -> None
         assert made == {"table": missing["name"]}
         assert told[missing["name"]]["status"] == "ACTIVE"
         assert told[missing["name"]]["command"] == ""
-        with pytest.raises(Refused, match="No design declares"):
+        with pytest.raises(RequestRefused, match="No design declares"):
             asking.ask("POST /tables/make", {"table": "nobody"})
-        with pytest.raises(Refused, match="Nothing may be changed"):
+        with pytest.raises(RequestRefused, match="Nothing may be changed"):
             Asking(engine, design_of(model), read_only=True).ask("POST /tables/make", {"table": "prod-x"})
 
 
@@ -94,7 +94,7 @@ def test_the_first_table_is_the_largest_of_the_first_design() -> None:
     """Who comes sees what the first design is about, whatever its tables are called."""
     whole = design_of(model)
     one, two, three = (named(whole.tables[0], name) for name in ("alpha", "beta", "gamma"))
-    declared = (Declared("shop", Design((two, three))), Declared("gallery", Design((one,))))
+    declared = (DeclaredDesign("shop", Design((two, three))), DeclaredDesign("gallery", Design((one,))))
     with closing(Engine.open()) as engine:
         made_tables(engine, ["aaa", "alpha", "beta", "gamma"])
         engine.call("PutItem", {"TableName": "gamma", "Item": {"pk": {"S": "some"}}})
@@ -164,8 +164,8 @@ class Backend:
 
 
 def session_of(backend: Backend) -> Session:
-    studio = Studio(db=AsyncConnection(backend), where=Where("http", "http://x", "eu-west-1"))
-    return asyncio.run(session(studio, AskSession()))
+    studio = Studio(db=AsyncConnection(backend), where=TablesLocation("http", "http://x", "eu-west-1"))
+    return asyncio.run(load_session(studio, SessionRequest()))
 
 
 def test_a_table_that_is_being_deleted_leaves_the_others_to_be_seen() -> None:
@@ -203,9 +203,9 @@ def test_an_endpoint_that_is_gone_is_a_problem_of_the_session() -> None:
 
     async def ask() -> str:
         async with connect_async("http://127.0.0.1:9", region="eu-west-1", account="000000000000") as db:
-            where = Where("http", "http://127.0.0.1:9", "eu-west-1")
+            where = TablesLocation("http", "http://127.0.0.1:9", "eu-west-1")
             studio = Studio(db=db, where=where, design=design_of(model), designs=("shop",))
-            found = await session(studio, AskSession())
+            found = await load_session(studio, SessionRequest())
             assert found.problem is not None
             assert {table.status for table in found.tables} == {"UNKNOWN"}  # missing is what nobody can know
             return found.problem.code
@@ -219,14 +219,14 @@ def test_the_sample_is_made_once(asking: Asking) -> None:
     count = asking.engine.call("Scan", {"TableName": made["table"], "Select": "COUNT"})["Count"]
 
     assert count == made["items"] > 200
-    with pytest.raises(Refused, match="already"):
+    with pytest.raises(RequestRefused, match="already"):
         asking.ask("POST /samples")
 
 
 def test_the_sample_is_not_made_where_nothing_may_change() -> None:
     """Read-only is read-only."""
     with closing(Engine.open()) as engine:
-        with pytest.raises(Refused, match="Nothing may be changed"):
+        with pytest.raises(RequestRefused, match="Nothing may be changed"):
             Asking(engine, read_only=True).ask("POST /samples")
 
         assert engine.call("ListTables", {})["TableNames"] == []

@@ -16,9 +16,9 @@ from tavola.engine import Engine
 from tavola.model.document import Design
 from tavola.studio import Assets, Endpoint, Studio, create
 from tavola.studio.api import BY_NAME
-from tavola.studio.api.simulation import AskSimulation, AskSimulationRun, SimulationProgress
-from tavola.studio.problems import Refused
-from tavola.web import serving
+from tavola.studio.api.simulation import SimulationProgress, SimulationRequest, SimulationRunRequest
+from tavola.studio.problems import RequestRefused
+from tavola.web import running_server
 from tests.design.builders import design, entity, table, text, update
 from tests.design.simulation.designs import by_status
 from tests.studio.asking import Asking
@@ -110,13 +110,13 @@ def test_one_table_may_be_simulated_alone(asking: Callable[..., Asking]) -> None
     name = zipf().tables[0].name
 
     assert {each["table"] for each in simulated(made, hours=0.1, table=name)["places"]} == {name}
-    with pytest.raises(Refused, match="Nothing is declared of Nowhere"):
+    with pytest.raises(RequestRefused, match="Nothing is declared of Nowhere"):
         simulated(made, hours=0.1, table="Nowhere")
 
 
 def test_what_cannot_be_is_refused(asking: Callable[..., Asking]) -> None:
     """No design, a scenario that excludes itself, and hours that are none."""
-    with pytest.raises(Refused, match="no design"):
+    with pytest.raises(RequestRefused, match="no design"):
         simulated(asking(None))
     with pytest.raises(simulation.SimulationRefused, match="exclude one another"):
         simulated(asking(zipf()), warm=True, cold=True)
@@ -137,15 +137,15 @@ def test_a_run_tells_how_far_it_is_and_can_be_ended() -> None:
         with Engine.open() as engine:
             async with connect_async(engine) as db:
                 studio = Asking(engine, zipf()).studio(db)
-                unknown = await progress(studio, AskSimulationRun("mine"))
-                asked = AskSimulation(hours=700.0, run="mine")
+                unknown = await progress(studio, SimulationRunRequest("mine"))
+                asked = SimulationRequest(hours=700.0, run="mine")
                 running: asyncio.Future[Any] = asyncio.ensure_future(start(studio, asked))
-                while (told := await progress(studio, AskSimulationRun("mine"))).done == 0:
+                while (told := await progress(studio, SimulationRunRequest("mine"))).done == 0:
                     await asyncio.wait({running}, timeout=0.01)
-                await end(studio, AskSimulationRun("mine"))
-                with pytest.raises(Refused, match="was ended"):
+                await end(studio, SimulationRunRequest("mine"))
+                with pytest.raises(RequestRefused, match="was ended"):
                     await running
-                ended = await progress(studio, AskSimulationRun("mine"))
+                ended = await progress(studio, SimulationRunRequest("mine"))
                 return unknown.state, told, ended.state, str(told.of)
 
     unknown, told, ended, of = asyncio.run(run())
@@ -167,12 +167,12 @@ def test_who_begins_many_runs_ends_the_oldest() -> None:
                 studio = Asking(engine, zipf()).studio(db)
                 names = [f"run {number}" for number in range(4)]
                 runs = [
-                    asyncio.ensure_future(start(studio, AskSimulation(hours=700.0, run=name)))
+                    asyncio.ensure_future(start(studio, SimulationRequest(hours=700.0, run=name)))
                     for name in names
                 ]
-                with pytest.raises(Refused, match="was ended"):
+                with pytest.raises(RequestRefused, match="was ended"):
                     await runs[0]
-                states = [(await progress(studio, AskSimulationRun(name))).state for name in names]
+                states = [(await progress(studio, SimulationRunRequest(name))).state for name in names]
                 for each in runs[1:]:
                     each.cancel()
                 await asyncio.gather(*runs, return_exceptions=True)
@@ -186,7 +186,7 @@ def test_a_long_answer_ends_with_who_awaits_it(goes: str, tmp_path: Path) -> Non
     """Nobody waits for a simulation once its page or its process ends: it is cancelled, and at once."""
     begun, cancelled = asyncio.Event(), asyncio.Event()
 
-    async def long(studio: Studio, asked: AskSimulationRun) -> SimulationProgress:
+    async def long(studio: Studio, asked: SimulationRunRequest) -> SimulationProgress:
         begun.set()
         try:
             await asyncio.Event().wait()
@@ -199,9 +199,9 @@ def test_a_long_answer_ends_with_who_awaits_it(goes: str, tmp_path: Path) -> Non
         with Engine.open() as engine:
             async with connect_async(engine) as db:
                 studio = Asking(engine).studio(db)
-                endpoints = (Endpoint("GET", "/long", long, leaves=True),)
+                endpoints = (Endpoint("GET", "/long", long, cancel_on_disconnect=True),)
                 application = create(studio, endpoints=endpoints, assets=Assets(tmp_path))
-                async with serving(application) as served:
+                async with running_server(application) as served:
                     reader, writer = await asyncio.open_connection("127.0.0.1", served.address.port)
                     host = f"Host: 127.0.0.1:{served.address.port}"
                     writer.write(f"GET /api/long?run=x HTTP/1.1\r\n{host}\r\n\r\n".encode())
@@ -222,4 +222,4 @@ def test_a_long_answer_ends_with_who_awaits_it(goes: str, tmp_path: Path) -> Non
 
 def test_a_simulation_is_not_waited_for() -> None:
     """The endpoint that may take minutes is one of those."""
-    assert BY_NAME["POST /heat/simulate"].leaves
+    assert BY_NAME["POST /heat/simulate"].cancel_on_disconnect

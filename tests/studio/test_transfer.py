@@ -16,21 +16,21 @@ from hypothesis import strategies as st
 from tavola.handles import AsyncConnection
 from tavola.protocol.faults import ProvisionedThroughputExceededFault
 from tavola.studio.api.transfer import (
-    ExportItems,
-    ExportTable,
-    ImportDone,
-    ImportPiece,
-    check,
+    ExportItemsRequest,
+    ExportTableRequest,
+    ImportPieceRequest,
+    ImportResult,
+    check_import,
     export_items,
     export_table,
-    run,
+    run_import,
 )
 from tavola.studio.edits import delimited
 from tavola.studio.edits.delimited import ImportColumn
-from tavola.studio.edits.files import FileForm, Writer, guess_form, read_piece
+from tavola.studio.edits.files import FileForm, FileWriter, guess_form, read_piece
 from tavola.studio.edits.selections import ItemSelection
-from tavola.studio.queries.conditions import BrowseCondition
-from tavola.studio.queries.planner import BrowseQuestion
+from tavola.studio.queries.conditions import QueryCondition
+from tavola.studio.queries.planner import ItemQuery
 from tavola.values import admit_item, equal
 from tests.studio.edited import Stage, club, plain_table
 from tests.studio.test_items import TEN
@@ -97,19 +97,19 @@ async def _sent(response: Any) -> str:
 
 def exported(stage: Stage, table: str, form: FileForm) -> str:
     async def asked() -> str:
-        return await _sent(await export_table(stage.studio, ExportTable(table, form)))
+        return await _sent(await export_table(stage.studio, ExportTableRequest(table, form)))
 
     return asyncio.run(asked())
 
 
-def imported(stage: Stage, table: str, text: str, size: int = 1 << 30, **more: Any) -> list[ImportDone]:
+def imported(stage: Stage, table: str, text: str, size: int = 1 << 30, **more: Any) -> list[ImportResult]:
     """Import a text in pieces of so many characters, as a page does."""
-    done: list[ImportDone] = []
+    done: list[ImportResult] = []
     at, length, line, state, form = 0, size, 1, "", more.pop("form", "auto")
     columns: tuple[ImportColumn, ...] = ()
     while at < len(text):
         last = at + length >= len(text)
-        asked = ImportPiece(
+        asked = ImportPieceRequest(
             table,
             text[at : at + length],
             form=form,
@@ -119,7 +119,7 @@ def imported(stage: Stage, table: str, text: str, size: int = 1 << 30, **more: A
             last=last,
             **more,
         )
-        step = stage.ask(run, asked)
+        step = stage.ask(run_import, asked)
         at += len(
             text[at:].encode("utf-16-le")[: 2 * step.consumed].decode("utf-16-le")
         )  # as JavaScript counts
@@ -170,14 +170,14 @@ def test_what_is_written_is_read_back(found: list[dict[str, Any]], form: FileFor
     """Any items, in any form, are read back equal: whatever their names and values are."""
     for item in found:
         admit_item(item)
-    writer = Writer(form, ("id", "n"))
+    writer = FileWriter(form, ("id", "n"))
     # A header that is made of the first item alone must take the others too.
     text = writer.begin(found if complete else found[:1], complete=complete)
     text += "".join(map(writer.write, found)) + writer.end()
 
     piece = read_piece(text, form)
 
-    assert [record.flaw for record in piece.records] == [""] * len(found)
+    assert [record.error for record in piece.records] == [""] * len(found)
     read = [record.item for record in piece.records]
     assert all(
         mine is not None and equal({"M": mine}, {"M": other}) for mine, other in zip(read, found, strict=True)
@@ -195,13 +195,13 @@ def test_a_table_without_items_goes_out_and_in() -> None:
 
 def test_a_question_and_a_selection_are_exported() -> None:
     """What a query finds, or what was selected, is written and nothing else."""
-    question = BrowseQuestion("studio-club", conditions=(BrowseCondition("points", ">", ({"N": "5"},)),))
+    question = ItemQuery("studio-club", conditions=(QueryCondition("points", ">", ({"N": "5"},)),))
     with club() as stage:
         some = ItemSelection("studio-club", question=question)
         one = ItemSelection("studio-club", keys=({"PK": {"S": "MEMBER#m1"}, "SK": {"S": "MEMBER"}},))
 
         async def lines(selection: ItemSelection) -> list[Any]:
-            response = await export_items(stage.studio, ExportItems(selection, "dynamodb-export"))
+            response = await export_items(stage.studio, ExportItemsRequest(selection, "dynamodb-export"))
             return [json.loads(line)["Item"]["PK"]["S"] for line in (await _sent(response)).splitlines()]
 
         assert sorted(asyncio.run(lines(some))) == ["MEMBER#m1", "MEMBER#m2"]
@@ -216,7 +216,7 @@ def test_an_export_holds_a_page_and_not_the_table() -> None:
             stage.put({"id": {"S": f"i{number}"}, "n": {"N": "1"}}, "plain")
 
         async def pieces() -> list[int]:
-            response: Any = await export_table(stage.studio, ExportTable("plain", "csv"))
+            response: Any = await export_table(stage.studio, ExportTableRequest("plain", "csv"))
             return [len(chunk) async for chunk in response.body_iterator]
 
         assert len(asyncio.run(pieces())) == 4
@@ -230,12 +230,12 @@ def test_a_preview_guesses_types_and_tells_lines() -> None:
     with club() as stage:
         plain_table(stage)
         stage.put({"id": {"S": "a"}, "n": {"N": "1"}}, "plain")
-        told = stage.ask(check, ImportPiece("plain", CSV))
+        told = stage.ask(check_import, ImportPieceRequest("plain", CSV))
         types = tuple(
             ImportColumn(c.header, c.attribute, "N" if c.attribute == "price" else c.type)
             for c in told.columns
         )
-        chosen = stage.ask(check, ImportPiece("plain", CSV, columns=types))
+        chosen = stage.ask(check_import, ImportPieceRequest("plain", CSV, columns=types))
 
         assert told.form == "csv"
         assert [column.type for column in told.columns] == ["S", "N", "S", "BOOL", "S"]
@@ -317,11 +317,11 @@ def test_a_file_that_ends_early_is_told() -> None:
     cut = read_piece('[\n{"id": "a"}', "json")
     quoted = read_piece('id:S\na\n"b', "csv")
 
-    assert [record.flaw for record in cut.records] == [
+    assert [record.error for record in cut.records] == [
         "", "the list that the file begins with is never closed, so its end may be missing",
     ]  # fmt: skip
     assert [record.line for record in quoted.records] == [2, 3]
-    assert "never closed" in quoted.records[1].flaw
+    assert "never closed" in quoted.records[1].error
 
 
 @pytest.mark.parametrize(
@@ -410,7 +410,7 @@ def test_a_quote_that_is_never_closed_costs_its_line(monkeypatch: pytest.MonkeyP
 
     piece = read_piece(text, "csv", last=False)
 
-    assert (piece.records[1].flaw, piece.records[1].line) == ("a quote is opened and never closed", 3)
+    assert (piece.records[1].error, piece.records[1].line) == ("a quote is opened and never closed", 3)
     assert piece.records[2].item == {"id": {"S": "c"}, "n": {"N": "3"}}
     assert piece.consumed == len(text)
 
@@ -421,7 +421,7 @@ def test_the_form_of_a_table_is_told_by_its_head() -> None:
     assert guess_form('"a\tb\tc:S",n:N\n') == "csv"
 
 
-async def _export(stage: Stage, asked: ExportTable, between: Any) -> list[dict[str, Any]]:
+async def _export(stage: Stage, asked: ExportTableRequest, between: Any) -> list[dict[str, Any]]:
     """Return the items of an export, with something done before each piece is read."""
     response: Any = await export_table(stage.studio, asked)
     text = ""
@@ -446,7 +446,7 @@ def test_an_export_while_others_write_has_what_stood_all_the_time() -> None:
                 stage.engine.call("DeleteItem", {"TableName": "plain", "Key": key})
                 stage.put({"id": {"S": f"new{at}-{number}"}, "n": {"N": "1"}}, "plain")
 
-        found = asyncio.run(_export(stage, ExportTable("plain", "dynamodb-json"), busy))
+        found = asyncio.run(_export(stage, ExportTableRequest("plain", "dynamodb-json"), busy))
 
         ids = [item["id"]["S"] for item in found]
         assert len(ids) == len(set(ids))
@@ -461,7 +461,7 @@ def test_a_file_is_an_attachment_that_no_browser_runs() -> None:
         arn: Any = stage.engine.call("DescribeTable", {"TableName": "plain"})
         for table in ("plain", arn["Table"]["TableArn"]):
             for form in FORMS:
-                sent = asyncio.run(export_table(stage.studio, ExportTable(table, form)))
+                sent = asyncio.run(export_table(stage.studio, ExportTableRequest(table, form)))
 
                 name = sent.headers["content-disposition"]
                 assert name.startswith("attachment; filename*=UTF-8''plain.")

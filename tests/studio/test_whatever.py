@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 from tavola import connect_async
 from tavola.cli.studio_options import load_declared_designs, merge_designs
 from tavola.engine import Engine
-from tavola.studio import ENDPOINTS, Endpoint, Studio, Watch, Where, create
+from tavola.studio import ENDPOINTS, Endpoint, Monitor, Studio, TablesLocation, create
 from tavola.studio.types import AttributeValue, Document, Item
 
 TIMES = 8
@@ -118,13 +118,13 @@ def studio() -> Iterator[Studio]:
                 "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
             },
         )
-        watch = Watch(engine.clock)
+        watch = Monitor(engine.clock)
         engine.observe(watch)
         yield Studio(
             db=connect_async(engine),
-            where=Where("memory", "memory:", "us-east-1", "000000000000"),
+            where=TablesLocation("memory", "memory:", "us-east-1", "000000000000"),
             engine=engine,
-            watch=watch,
+            monitor=watch,
             design=merge_designs(declared),
             declared=declared,
         )
@@ -138,7 +138,7 @@ def unforeseen(studio: Studio, endpoint: Endpoint) -> list[str]:
     oddities = Oddities(endpoint.name)
     failed = []
     for _ in range(TIMES):
-        asked = oddities.question(endpoint.asks)
+        asked = oddities.question(endpoint.request_type)
         if endpoint.method == "GET":
             told = {
                 name: value if isinstance(value, str) else json.dumps(value) for name, value in asked.items()

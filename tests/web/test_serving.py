@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
-from tavola.web import Address, Serving, serving
+from tavola.web import Address, RunningServer, running_server
 
 
 class Streams:
@@ -52,7 +52,7 @@ async def begun(address: Address, path: str, accept: str) -> tuple[asyncio.Strea
 
 async def ended_with_a_stream_open(accept: str) -> bool:
     streams = Streams()
-    async with serving(streams.application) as served:
+    async with running_server(streams.application) as served:
         _, writer = await begun(served.address, "/events", accept)
     writer.close()
     return streams.cancelled.is_set()
@@ -68,8 +68,8 @@ def test_a_stream_of_events_ends_with_the_server(caplog: pytest.LogCaptureFixtur
 async def ended_with_an_answer_under_way(accept: str) -> bytes:
     streams = Streams()
     reading: asyncio.Task[bytes] | None = None
-    async with serving(streams.application) as served:
-        assert isinstance(served, Serving)
+    async with running_server(streams.application) as served:
+        assert isinstance(served, RunningServer)
         reader, writer = await begun(served.address, "/slow", accept)
         reading = asyncio.ensure_future(reader.readuntil(b"0\r\n\r\n"))
         asyncio.get_running_loop().call_later(0.05, streams.go_on.set)
@@ -86,7 +86,7 @@ def test_an_answer_under_way_is_finished(accept: str) -> None:
 
 async def left_by_its_reader() -> bool:
     streams = Streams()
-    async with serving(streams.application) as served:
+    async with running_server(streams.application) as served:
         _, writer = await begun(served.address, "/events", "text/event-stream")
         writer.close()
         await asyncio.wait_for(streams.cancelled.wait(), 5)

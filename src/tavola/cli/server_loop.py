@@ -117,7 +117,7 @@ async def running_background_work(engine: Engine | None) -> AsyncIterator[None]:
         return
 
     from tavola.protocol.faults import Fault
-    from tavola.web import placed
+    from tavola.web import describe_frames
 
     async def tend() -> None:
         failures = 0
@@ -129,7 +129,7 @@ async def running_background_work(engine: Engine | None) -> AsyncIterator[None]:
             except Exception as error:  # noqa: BLE001 - clients are served whatever becomes of the background work
                 failures += 1
                 plain = isinstance(error, Fault | OSError)  # whose sentence holds nothing that was sent
-                cause = f"{type(error).__name__}: {error}" if plain else placed(error)
+                cause = f"{type(error).__name__}: {error}" if plain else describe_frames(error)
                 _log.error("Background work failed and is tried again: %s", cause)
                 await asyncio.sleep(min(TEND_LATER_S * 2**failures, TEND_LATEST_S))
             await asyncio.sleep(TEND_AGAIN_S if more else TEND_LATER_S)

@@ -125,20 +125,20 @@ def open_studio_target(options: StudioOptions) -> Iterator[StudioTarget]:
         return
     from tavola.engine import Engine
     from tavola.protocol.accounts import DEFAULT_SCOPE
-    from tavola.studio import Where
+    from tavola.studio import TablesLocation
 
     if options.endpoint is not None:
         raise TargetRefused("--store and --endpoint cannot both be followed; give one of them")
     region = options.region or DEFAULT_SCOPE.region
     account = options.account or DEFAULT_SCOPE.account
     if str(options.store) == MEMORY:
-        file, where = None, Where("memory", "in memory, gone when this ends", region, account)
+        file, where = None, TablesLocation("memory", "in memory, gone when this ends", region, account)
     else:
         file = options.store
         if not file.is_file():
             kind = "is a folder" if file.is_dir() else "is not there"
             raise TargetRefused(f"{file} {kind}; name the file of a store with --store")
-        where = Where("file", str(file.absolute()), region, account)
+        where = TablesLocation("file", str(file.absolute()), region, account)
     key = None if file is None else read_store_key(*options.keys)
     with closing(Engine.open(file, key=key)) as engine:
         if file is None:
@@ -157,7 +157,7 @@ def _make_tables(engine: Engine, designs: Sequence[str], region: str, account: s
 
 def _endpoint_target(options: StudioOptions, known: Mapping[str, Any]) -> StudioTarget:
     """Return the target at an endpoint; on AWS it is read-only unless `--live` is given."""
-    from tavola.studio import Where
+    from tavola.studio import TablesLocation
 
     endpoint = options.endpoint or DEFAULT_ENDPOINT
     region = options.region
@@ -171,7 +171,9 @@ def _endpoint_target(options: StudioOptions, known: Mapping[str, Any]) -> Studio
     if seen.trouble is not None:
         note(f"Warning: {seen.trouble}. The pages say so too, until it answers.")
     account = options.account or seen.account
-    where = Where("aws" if aws else "http", endpoint, seen.region or "", account if aws else options.account)
+    where = TablesLocation(
+        "aws" if aws else "http", endpoint, seen.region or "", account if aws else options.account
+    )
     read_only = options.read_only or (aws and not options.live)
     if aws:
         whose = f"account {account or 'unknown'}{f' in {seen.region}' if seen.region else ''}"
@@ -230,15 +232,15 @@ async def open_studio(target: StudioTarget) -> AsyncIterator[Any]:
     from tavola.handles import AsyncConnection
     from tavola.protocol.accounts import DEFAULT_SCOPE
     from tavola.protocol.arns import Scope
-    from tavola.studio import Studio, TellingBackend, Watch
+    from tavola.studio import Monitor, ObservedBackend, Studio
 
-    watch = Watch(SYSTEM_CLOCK)
+    watch = Monitor(SYSTEM_CLOCK)
     db = connect_async(target.target, region=target.region, account=target.account)
     if target.engine is None:
         scope = Scope(
             target.where.account or DEFAULT_SCOPE.account, target.where.region or DEFAULT_SCOPE.region
         )
-        db = AsyncConnection(TellingBackend(db.backend, watch, scope), db.target)
+        db = AsyncConnection(ObservedBackend(db.backend, watch, scope), db.target)
     else:
         target.engine.observe(watch)
     studio = None
@@ -251,7 +253,7 @@ async def open_studio(target: StudioTarget) -> AsyncIterator[Any]:
             declared=target.declared,
             read_only=target.read_only,
             engine=target.engine,
-            watch=watch,
+            monitor=watch,
             log=target.log,
             directory=target.directory,
             book=lambda region: load_chosen_book(region, None, None),
@@ -268,14 +270,14 @@ async def open_studio(target: StudioTarget) -> AsyncIterator[Any]:
 def load_declared_designs(texts: Sequence[str]) -> tuple[Any, ...]:
     """Return the designs that texts name, each as `tavola lint` judges it: with its ignores and its files."""
     from tavola.model.document import with_ignores
-    from tavola.studio import Declared
+    from tavola.studio import DeclaredDesign
 
     found = []
     for text in texts:
         sources = read_design_files(text)
         comments = [(source.file, source.text) for source in sources if source.file.endswith(".py")]
         design = with_ignores(load_design(text, unkeyed=True), comments)
-        found.append(Declared(text, design, sources))
+        found.append(DeclaredDesign(text, design, sources))
     return tuple(found)
 
 

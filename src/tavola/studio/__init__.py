@@ -7,11 +7,11 @@ and the applications; what it needs from them is passed in by the command that s
 from tavola.studio.api import BY_NAME, ENDPOINTS
 from tavola.studio.app import CONTENT_SECURITY_POLICY, TOKEN_HEADER, create
 from tavola.studio.assets import Assets
-from tavola.studio.endpoint import Endpoint, encode_answer
-from tavola.studio.monitoring import Watch
-from tavola.studio.monitoring.observed_backend import TellingBackend
-from tavola.studio.problems import Refused, problem_of
-from tavola.studio.studio import Declared, LogPort, LogQuestion, Studio, Where
+from tavola.studio.endpoint import Endpoint, encode_response
+from tavola.studio.monitoring import Monitor
+from tavola.studio.monitoring.observed_backend import ObservedBackend
+from tavola.studio.problems import RequestRefused, problem_of
+from tavola.studio.studio import DeclaredDesign, LogQuery, LogReader, Studio, TablesLocation
 from tavola.web import Problem
 
 __all__ = [
@@ -20,17 +20,17 @@ __all__ = [
     "ENDPOINTS",
     "TOKEN_HEADER",
     "Assets",
-    "Declared",
+    "DeclaredDesign",
     "Endpoint",
-    "LogPort",
-    "LogQuestion",
+    "LogQuery",
+    "LogReader",
+    "Monitor",
+    "ObservedBackend",
     "Problem",
-    "Refused",
+    "RequestRefused",
     "Studio",
-    "TellingBackend",
-    "Watch",
-    "Where",
+    "TablesLocation",
     "create",
-    "encode_answer",
+    "encode_response",
     "problem_of",
 ]

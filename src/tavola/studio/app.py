@@ -28,10 +28,10 @@ from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.errors import TavolaError
 from tavola.studio.api import ENDPOINTS
 from tavola.studio.assets import Assets
-from tavola.studio.endpoint import Endpoint, encode_answer
+from tavola.studio.endpoint import Endpoint, encode_response
 from tavola.studio.problems import problem_of
 from tavola.studio.studio import Studio
-from tavola.web import MAY_LEAVE, Guard, Problem, ProblemError, Upload, of_status
+from tavola.web import CANCEL_ON_DISCONNECT, Problem, ProblemError, RequestGuard, Upload, of_status
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -61,14 +61,14 @@ def create(
     Mounted below a path, or behind a proxy that takes `base_path` away or leaves it, it finds itself. `hosts` are names beside
     localhost and plain addresses by which it may be called.
     """
-    served = _Served(studio, tuple(endpoints), assets or Assets(), entropy.bytes(TOKEN_BYTES).hex())
+    served = _StudioApp(studio, tuple(endpoints), assets or Assets(), entropy.bytes(TOKEN_BYTES).hex())
     uploads = [
         Upload(re.compile(re.escape(_API + each.path)), each.body_bytes_max)
         for each in served.endpoints
         if each.method != "GET"
     ]
     guard = Middleware(
-        Guard,
+        RequestGuard,
         hosts=hosts,
         uploads=uploads,
         private_under=f"{_API}/",
@@ -80,18 +80,20 @@ def create(
     )
     application = Starlette(
         routes=[
-            Route("/api/{path:path}", served.ask, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
+            Route(
+                "/api/{path:path}", served.call_endpoint, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]
+            ),
             Route("/assets/{name:path}", served.asset, methods=["GET"]),
             Route("/{path:path}", served.page, methods=["GET"]),
         ],
         middleware=[guard],
-        exception_handlers={HTTPException: _bare},
+        exception_handlers={HTTPException: _http_error},
     )
     application.router.redirect_slashes = False
     return application
 
 
-class _Served:
+class _StudioApp:
     """What is served: the endpoints by their address, the files, and the token of this process."""
 
     def __init__(self, studio: Studio, endpoints: tuple[Endpoint, ...], assets: Assets, token: str) -> None:
@@ -103,25 +105,29 @@ class _Served:
         for each in endpoints:
             self._by_path.setdefault(each.path, {})[each.method] = each
 
-    async def ask(self, request: Request) -> Response:
+    async def call_endpoint(self, request: Request) -> Response:
         """Answer a question of the API."""
         try:
-            endpoint = self._found(request)
+            endpoint = self._find_endpoint(request)
             if request.method != "GET":
                 self._check_token(request)
                 endpoint.check_allowed(self.studio)
                 asked = endpoint.parse_body(await request.body())
             else:
                 asked = endpoint.parse_parameters(_parameters(request, endpoint))
-            answering = endpoint.answer(self.studio, asked)
-            answer = await (_while_wanted(request, answering) if endpoint.leaves else answering)
+            answering = endpoint.call(self.studio, asked)
+            answer = await (
+                _until_disconnect(request, answering) if endpoint.cancel_on_disconnect else answering
+            )
         except TavolaError as error:
-            return _told(problem_of(error), error.headers if isinstance(error, ProblemError) else None)
+            return _problem_response(
+                problem_of(error), error.headers if isinstance(error, ProblemError) else None
+            )
         if isinstance(answer, Response):
             return answer
-        return await _packed(request, encode_answer(answer))
+        return await _json_response(request, encode_response(answer))
 
-    def _found(self, request: Request) -> Endpoint:
+    def _find_endpoint(self, request: Request) -> Endpoint:
         methods = self._by_path.get("/" + str(request.path_params["path"]))
         if methods is None:
             raise ProblemError(
@@ -153,7 +159,7 @@ class _Served:
         if found is None:
             raise HTTPException(404)
         headers = {"Cache-Control": _FOR_GOOD, "Vary": "Accept-Encoding"}
-        if found.packed is not None and _takes_gzip(request):
+        if found.packed is not None and _accepts_gzip(request):
             headers["Content-Encoding"] = "gzip"
             return Response(found.packed, 200, headers, found.media_type)
         return Response(found.body, 200, headers, found.media_type)
@@ -171,11 +177,11 @@ class _Served:
         return Response(content, 200, {"Cache-Control": "no-store"}, "text/html; charset=utf-8")
 
 
-async def _while_wanted(request: Request, answering: Coroutine[Any, Any, Any]) -> Any:
+async def _until_disconnect(request: Request, answering: Coroutine[Any, Any, Any]) -> Any:
     """Return an answer, unless whoever asked goes first, or serving ends: then it is cancelled."""
-    request.scope[MAY_LEAVE] = True
+    request.scope[CANCEL_ON_DISCONNECT] = True
     task = asyncio.ensure_future(answering)
-    gone = asyncio.ensure_future(_gone(request))
+    gone = asyncio.ensure_future(_wait_for_disconnect(request))
     try:
         await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
@@ -192,7 +198,7 @@ async def _while_wanted(request: Request, answering: Coroutine[Any, Any, Any]) -
         await asyncio.gather(task, gone, return_exceptions=True)
 
 
-async def _gone(request: Request) -> None:
+async def _wait_for_disconnect(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
@@ -200,12 +206,12 @@ async def _gone(request: Request) -> None:
 def _parameters(request: Request, endpoint: Endpoint) -> Mapping[str, str]:
     """Return the parameters of a question; a stream of events that is taken up again tells in a header where it was."""
     last = request.headers.get("last-event-id")
-    if last is None or not any(each.name == "last_event_id" for each in fields(endpoint.asks)):
+    if last is None or not any(each.name == "last_event_id" for each in fields(endpoint.request_type)):
         return request.query_params
     return {**request.query_params, "last_event_id": last}
 
 
-def _takes_gzip(request: Request) -> bool:
+def _accepts_gzip(request: Request) -> bool:
     given = request.headers.get("accept-encoding", "")
     for each in given.lower().split(","):
         name, _, quality = each.partition(";")
@@ -214,11 +220,11 @@ def _takes_gzip(request: Request) -> bool:
     return False
 
 
-async def _packed(request: Request, content: bytes) -> Response:
+async def _json_response(request: Request, content: bytes) -> Response:
     headers = {"Cache-Control": "no-store"}
     if len(content) >= _PACKED_BYTES_LEAST:
         headers["Vary"] = "Accept-Encoding"
-        if _takes_gzip(request):
+        if _accepts_gzip(request):
             headers["Content-Encoding"] = "gzip"
             if len(content) < _ASIDE_BYTES_LEAST:
                 content = gzip.compress(content, _PACK_LEVEL, mtime=0)
@@ -227,8 +233,8 @@ async def _packed(request: Request, content: bytes) -> Response:
     return Response(content, 200, headers, "application/json")
 
 
-def _told(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
-    content = encode_answer({"problem": problem})
+def _problem_response(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
+    content = encode_response({"problem": problem})
     known = {"Cache-Control": "no-store", **(headers or {})}
     return Response(content, problem.status, known, "application/json")
 
@@ -243,13 +249,13 @@ def _answer(scope: Scope, error: ProblemError) -> Response:
     """Return a refusal: a document of the API, or a line of text where a page was asked for."""
     path = str(scope["path"]).removeprefix(str(scope.get("root_path", "")))
     if path.startswith(f"{_API}/"):
-        return _told(error.problem, error.headers)
+        return _problem_response(error.problem, error.headers)
     return Response(
         f"{error.title}. {error.detail}\n", error.status, error.headers, "text/plain; charset=utf-8"
     )
 
 
-async def _bare(request: Request, error: Exception) -> Response:
+async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     headers: Mapping[str, Any] | None = error.headers
     return _answer(request.scope, of_status(error.status_code, headers))

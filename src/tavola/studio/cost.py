@@ -28,7 +28,7 @@ from tavola.design.cost import (
 )
 from tavola.model.document import Design, DocumentRefused, TableDesign, check_references
 from tavola.prices import PriceBook, books, labelled_book, load_book
-from tavola.studio.problems import Refused
+from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import Studio
 
 PayMode = Literal["on-demand", "provisioned"]
@@ -69,7 +69,7 @@ class CostSliders:
 
 
 @dataclass(frozen=True, slots=True)
-class AskCost:
+class CostRequest:
     """Whose month, and under which numbers; no design and no table named: all that the studio knows."""
 
     design: str | None = None  # one of those that the studio was started with, by its name
@@ -79,7 +79,7 @@ class AskCost:
 
 
 @dataclass(frozen=True, slots=True)
-class AskCalculation:
+class CalculationRequest:
     """Rates alone, without a design."""
 
     reads: float = 0.0
@@ -106,27 +106,27 @@ _known: dict[tuple[int, bytes], tuple[Design, CostReport]] = {}
 _parts: dict[tuple[int, tuple[str, ...]], tuple[Design, Design]] = {}
 
 
-def costing_of(studio: Studio, asked: AskCost, sliders: Sliders) -> CostReport:
+def compute_cost(studio: Studio, asked: CostRequest, sliders: Sliders) -> CostReport:
     """Return the month of a design; the last few are kept, for the declared one stands while sliders move."""
-    design = design_for(studio, asked)
-    book, today = book_of(studio, asked.assumptions)
+    design = select_design(studio, asked)
+    book, today = find_prices(studio, asked.assumptions)
     key = (id(design), msgspec.json.encode((asked.assumptions, sliders, book.title, today.isoformat())))
     known = _known.get(key)
     if known is None or known[0] is not design:
         if len(_known) >= _KNOWN_MAX:
             _known.clear()
-        assumptions = assumptions_of(asked.assumptions, design, sliders)
+        assumptions = to_assumptions(asked.assumptions, design, sliders)
         known = _known[key] = (design, report_cost(apply_sliders(design, sliders), assumptions, book, today))
     return known[1]
 
 
-def design_for(studio: Studio, asked: AskCost) -> Design:
+def select_design(studio: Studio, asked: CostRequest) -> Design:
     """Return the design, or the part of it that is asked about; the same object each time, which others go by."""
-    whole, tables = studio.needed_design(), asked.tables
+    whole, tables = studio.require_design(), asked.tables
     if asked.design:
         told = next((each for each in studio.declared if each.name == asked.design), None)
         if told is None:
-            raise Refused(
+            raise RequestRefused(
                 "design-unknown",
                 "There is no such design",
                 f"The studio was not started with {asked.design}.",
@@ -142,7 +142,7 @@ def design_for(studio: Studio, asked: AskCost) -> Design:
     found = tuple(table for table in whole.tables if table.name in tables)
     missing = set(tables) - {table.name for table in found}
     if missing:
-        raise Refused(
+        raise RequestRefused(
             "table-unknown",
             "The design has no such table",
             f"There is no {', '.join(sorted(missing))} in the design.",
@@ -152,7 +152,7 @@ def design_for(studio: Studio, asked: AskCost) -> Design:
     names = {entity.name for table in found for entity in table.entities}
     part = replace(
         whole,
-        tables=tuple(_apart(table, names) for table in found),
+        tables=tuple(_without_foreign_writes(table, names) for table in found),
         needs=tuple(need for need in whole.needs if names.issuperset(need.entities)),
     )
     if len(_parts) >= _KNOWN_MAX:
@@ -161,7 +161,7 @@ def design_for(studio: Studio, asked: AskCost) -> Design:
     return part
 
 
-def _apart(table: TableDesign, names: set[str]) -> TableDesign:
+def _without_foreign_writes(table: TableDesign, names: set[str]) -> TableDesign:
     """Return a table whose consumers write what is here: a document may not name an entity of a table that is left out."""
     told = tuple(
         replace(each, writes=tuple(name for name in each.writes if name in names)) for each in table.consumers
@@ -169,7 +169,7 @@ def _apart(table: TableDesign, names: set[str]) -> TableDesign:
     return table if told == table.consumers else replace(table, consumers=told)
 
 
-def sliders_of(asked: AskCost) -> Sliders:
+def to_sliders(asked: CostRequest) -> Sliders:
     """Return the sliders of a question."""
     told = asked.sliders
     return Sliders(
@@ -185,7 +185,7 @@ def sliders_of(asked: AskCost) -> Sliders:
     )
 
 
-def assumptions_of(told: CostAssumptions, design: Design, sliders: Sliders) -> Assumptions:
+def to_assumptions(told: CostAssumptions, design: Design, sliders: Sliders) -> Assumptions:
     """Return the assumptions of a question; what tables hold is turned with the number of items."""
     known = {table.name for table in design.tables}
     for name in told.storage_gb:
@@ -206,13 +206,15 @@ def assumptions_of(told: CostAssumptions, design: Design, sliders: Sliders) -> A
     )
 
 
-def region_of(studio: Studio) -> str:
+def default_region(studio: Studio) -> str:
     """Return the tables' region where there is a book for it, else the one that every command begins with."""
     known = {book.region for book in books() if book.label is None}
     return studio.where.region if studio.where.region in known else DEFAULT_REGION
 
 
-def book_of(studio: Studio, told: CostAssumptions | AskCalculation) -> tuple[PriceBook, datetime.date]:
+def find_prices(
+    studio: Studio, told: CostAssumptions | CalculationRequest
+) -> tuple[PriceBook, datetime.date]:
     """Return the prices that are asked for, and the day from which a book is said to be old."""
     now = datetime.datetime.fromtimestamp(studio.clock.now(), tz=datetime.UTC).date()
     if told.prices:
@@ -221,7 +223,7 @@ def book_of(studio: Studio, told: CostAssumptions | AskCalculation) -> tuple[Pri
                 "a labelled book and a region or date cannot both be followed; give one of them"
             )
         return labelled_book(told.prices), now
-    region = told.region or region_of(studio)
+    region = told.region or default_region(studio)
     if not told.date:
         return (studio.book(region) if told.region is None else load_book(region)), now
     try:
@@ -235,31 +237,31 @@ def book_of(studio: Studio, told: CostAssumptions | AskCalculation) -> tuple[Pri
 _CLASSES = {"STANDARD": "standard", "STANDARD_INFREQUENT_ACCESS": "standard-ia"}
 
 
-def command_of(studio: Studio, asked: AskCost, design: Design, *, rests: bool) -> tuple[str, bool]:
+def cost_command(studio: Studio, asked: CostRequest, design: Design, *, rests: bool) -> tuple[str, bool]:
     """Return the command that prints the altered month, and whether it is about a document that must be saved first.
 
     "" where there is none: designs side by side may call entities alike, and a document may not.
     """
     told = asked.assumptions
-    subject = asked.design if asked.design and not asked.tables else _subject(studio, design)
+    subject = asked.design if asked.design and not asked.tables else _design_argument(studio, design)
     subject = subject if rests else None
     saved = subject is None
-    if saved and not writable(design):
+    if saved and not is_writable(design):
         return "", False
     words = ["tavola cost", shlex.quote(subject or "altered.json")]
     words += [] if told.mode is None else [f"--mode {told.mode}"]
-    words += [f"--stream-polls {number(told.stream_polls)}"] if told.stream_polls else []
-    words += [] if told.sparse_share == 0.1 else [f"--sparse-share {number(told.sparse_share)}"]
+    words += [f"--stream-polls {format_number(told.stream_polls)}"] if told.stream_polls else []
+    words += [] if told.sparse_share == 0.1 else [f"--sparse-share {format_number(told.sparse_share)}"]
     scale = asked.sliders.items
     words += [
-        f"--storage-gb {shlex.quote(f'{name}={number(size * scale)}')}"
+        f"--storage-gb {shlex.quote(f'{name}={format_number(size * scale)}')}"
         for name, size in sorted(told.storage_gb.items())
     ]
-    words += shared_words(told, region_of(studio))
+    words += shared_options(told, default_region(studio))
     return " ".join(words), saved
 
 
-def writable(design: Design) -> bool:
+def is_writable(design: Design) -> bool:
     """Tell whether a design can be written as one document that is read again."""
     try:
         check_references(design)
@@ -268,12 +270,12 @@ def writable(design: Design) -> bool:
     return True
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """Return a number with all its digits, as the command line takes it."""
     return f"{Decimal(repr(float(value))).normalize():f}"
 
 
-def shared_words(told: CostAssumptions | AskCalculation, default: str) -> list[str]:
+def shared_options(told: CostAssumptions | CalculationRequest, default: str) -> list[str]:
     """Return the options that a design and a calculation have in common, those alone that are not as by default."""
     words = []
     if told.prices:
@@ -290,18 +292,18 @@ def shared_words(told: CostAssumptions | AskCalculation, default: str) -> list[s
     return words
 
 
-def _subject(studio: Studio, design: Design) -> str | None:
+def _design_argument(studio: Studio, design: Design) -> str | None:
     """Return how the command line names a design: as it was named here, or the module of its one table; None: it has no name."""
-    whole = studio.needed_design()
+    whole = studio.require_design()
     if design is whole and len(studio.designs) == 1:
         return studio.designs[0]
     if len(design.tables) != 1:
-        return _module_of(studio, design.tables)
-    module = _module_of(studio, design.tables)
-    return module if module is not None else _of_one(studio, design.tables[0])
+        return _module_argument(studio, design.tables)
+    module = _module_argument(studio, design.tables)
+    return module if module is not None else _table_argument(studio, design.tables[0])
 
 
-def _of_one(studio: Studio, table: TableDesign) -> str | None:
+def _table_argument(studio: Studio, table: TableDesign) -> str | None:
     for name in studio.designs:
         module = name.partition(":")[0]
         found = getattr(sys.modules.get(module), table.label, None)
@@ -310,7 +312,7 @@ def _of_one(studio: Studio, table: TableDesign) -> str | None:
     return None
 
 
-def _module_of(studio: Studio, tables: tuple[TableDesign, ...]) -> str | None:
+def _module_argument(studio: Studio, tables: tuple[TableDesign, ...]) -> str | None:
     """Return the module that declares just these tables, where it is one of those the studio was started with."""
     labels = {table.label: table.name for table in tables}
     for name in studio.designs:

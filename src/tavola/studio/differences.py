@@ -38,38 +38,38 @@ class ItemDifference:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ItemComparison:
     """The first differences of two items, and how many there are in all."""
 
     differences: tuple[ItemDifference, ...]
     total: int
 
 
-def compare_items(before: Item | None, after: Item | None, limit: int = DIFFERENCES_MAX) -> Compared:
+def compare_items(before: Item | None, after: Item | None, limit: int = DIFFERENCES_MAX) -> ItemComparison:
     """Return what is otherwise in an item than it was; an item that was not there had nothing."""
-    walk = _maps("", before or {}, after or {})
+    walk = _compare_maps("", before or {}, after or {})
     told = tuple(islice(walk, limit))
-    return Compared(told, len(told) + sum(1 for _ in walk))
+    return ItemComparison(told, len(told) + sum(1 for _ in walk))
 
 
 def same_value(one: AttributeValue, other: AttributeValue) -> bool:
     """Tell whether two values are the same to DynamoDB."""
-    return next(_values("", one, other), None) is None
+    return next(_compare_values("", one, other), None) is None
 
 
 def same_item(one: Item | None, other: Item | None) -> bool:
     """Tell whether two items are the same to DynamoDB; no item is the same as no item alone."""
     if one is None or other is None:
         return one is other
-    return next(_maps("", one, other), None) is None
+    return next(_compare_maps("", one, other), None) is None
 
 
-def _maps(path: str, before: Item, after: Item) -> Iterator[ItemDifference]:
+def _compare_maps(path: str, before: Item, after: Item) -> Iterator[ItemDifference]:
     for name in sorted(before.keys() | after.keys()):
-        yield from _places(_inside(path, name), before.get(name), after.get(name))
+        yield from _compare_paths(_inside(path, name), before.get(name), after.get(name))
 
 
-def _places(
+def _compare_paths(
     path: str, before: AttributeValue | None, after: AttributeValue | None
 ) -> Iterator[ItemDifference]:
     if before is None:
@@ -78,10 +78,10 @@ def _places(
     elif after is None:
         yield _difference(path, "removed", before, None)
     else:
-        yield from _values(path, before, after)
+        yield from _compare_values(path, before, after)
 
 
-def _values(path: str, before: AttributeValue, after: AttributeValue) -> Iterator[ItemDifference]:
+def _compare_values(path: str, before: AttributeValue, after: AttributeValue) -> Iterator[ItemDifference]:
     ((tag, one),) = before.items()
     ((other_tag, other),) = after.items()
     if before == after:
@@ -89,20 +89,22 @@ def _values(path: str, before: AttributeValue, after: AttributeValue) -> Iterato
     if tag != other_tag:
         yield _difference(path, "changed", before, after)
     elif tag == "M":
-        yield from _maps(path, one, other)
+        yield from _compare_maps(path, one, other)
     elif tag == "L":
-        yield from _lists(path, one, other)
+        yield from _compare_lists(path, one, other)
     elif tag in _SETS:
         mine, theirs = _elements(tag, one), _elements(tag, other)
         if mine.keys() != theirs.keys():
             gained = tuple(theirs[worth] for worth in theirs if worth not in mine)
             lost = tuple(mine[worth] for worth in mine if worth not in theirs)
             yield _difference(path, "changed", before, after, gained, lost)
-    elif not (tag == "N" and _worth(one) == _worth(other)):
+    elif not (tag == "N" and _number_value(one) == _number_value(other)):
         yield _difference(path, "changed", before, after)
 
 
-def _lists(path: str, before: list[AttributeValue], after: list[AttributeValue]) -> Iterator[ItemDifference]:
+def _compare_lists(
+    path: str, before: list[AttributeValue], after: list[AttributeValue]
+) -> Iterator[ItemDifference]:
     head, shorter = 0, min(len(before), len(after))
     if len(before) != len(after):
         while head < shorter and same_value(before[head], after[head]):
@@ -118,7 +120,7 @@ def _lists(path: str, before: list[AttributeValue], after: list[AttributeValue])
     for at in range(max(len(mine), len(theirs))):
         one = mine[at] if at < len(mine) else None
         other = theirs[at] if at < len(theirs) else None
-        yield from _places(f"{path}[{head + at}]", one, other)
+        yield from _compare_paths(f"{path}[{head + at}]", one, other)
 
 
 def _difference(
@@ -129,20 +131,20 @@ def _difference(
     gained: tuple[str, ...] = (),
     lost: tuple[str, ...] = (),
 ) -> ItemDifference:
-    if _long(before) or _long(after):
+    if _is_long(before) or _is_long(after):
         return ItemDifference(path, kind, omitted=True)
     return ItemDifference(path, kind, before, after, gained, lost)
 
 
-def _long(value: AttributeValue | None) -> bool:
+def _is_long(value: AttributeValue | None) -> bool:
     return value is not None and value_size(dict(value)) > VALUE_BYTES_MAX
 
 
 def _elements(tag: str, held: list[str]) -> dict[Any, str]:
-    return {(_worth(each) if tag == "NS" else each): each for each in held}
+    return {(_number_value(each) if tag == "NS" else each): each for each in held}
 
 
-def _worth(text: str) -> Decimal | str:
+def _number_value(text: str) -> Decimal | str:
     try:
         return Decimal(text)
     except InvalidOperation:

@@ -13,7 +13,7 @@ from typing import Any, Literal, get_type_hints
 
 import msgspec
 
-from tavola.studio.problems import Refused
+from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import Studio
 
 Method = Literal["GET", "POST"]
@@ -27,8 +27,10 @@ class Endpoint:
     method: Method
     path: str
     handler: Handler
-    changes: bool = False
-    leaves: bool = False  # long, and of no use once whoever asked has gone: it is cancelled then
+    is_write: bool = False
+    cancel_on_disconnect: bool = (
+        False  # long, and of no use once whoever asked has gone: it is cancelled then
+    )
     raw: bool = False  # the handler gives a Starlette response: a download, a stream
     body_bytes_max: int = 4 * 1024 * 1024
 
@@ -38,33 +40,33 @@ class Endpoint:
         return f"{self.method} {self.path}"
 
     @property
-    def asks(self) -> type[Any]:
+    def request_type(self) -> type[Any]:
         """The type of what is asked."""
-        return _types(self.handler)[0]
+        return _handler_types(self.handler)[0]
 
     @property
-    def gives(self) -> Any:
+    def response_type(self) -> Any:
         """The type of the answer."""
-        return _types(self.handler)[1]
+        return _handler_types(self.handler)[1]
 
     def parse_parameters(self, given: Mapping[str, str]) -> Any:
         """Return what is asked by the parameters of a URL; numbers and truth are read from their text."""
         try:
-            return msgspec.convert(dict(given), self.asks, strict=False)
+            return msgspec.convert(dict(given), self.request_type, strict=False)
         except msgspec.ValidationError as error:
-            raise _unclear(self, error) from error
+            raise _malformed(self, error) from error
 
     def parse_body(self, body: bytes) -> Any:
         """Return what is asked by a JSON body; no body asks with what is there by default."""
         try:
-            return msgspec.json.decode(body or b"{}", type=self.asks)
+            return msgspec.json.decode(body or b"{}", type=self.request_type)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise _unclear(self, error) from error
+            raise _malformed(self, error) from error
 
     def check_allowed(self, studio: Studio) -> None:
-        """Refuse what would change something where nothing may be changed."""
-        if self.changes and studio.read_only:
-            raise Refused(
+        """Refuse a write in a read-only studio."""
+        if self.is_write and studio.read_only:
+            raise RequestRefused(
                 "read-only",
                 "Nothing may be changed here",
                 f"The studio was started read-only, and {self.name} changes what stands.",
@@ -72,27 +74,30 @@ class Endpoint:
                 status=403,
             )
 
-    async def answer(self, studio: Studio, asked: Any) -> Any:
-        """Return the answer; refuse what would change something where nothing may be changed."""
+    async def call(self, studio: Studio, params: Any) -> Any:
+        """Return the handler's response; refuse a write in a read-only studio.
+
+        HTTP calls `check_allowed` earlier as well, so that a refused request is not parsed first.
+        """
         self.check_allowed(studio)
-        return await self.handler(studio, asked)
+        return await self.handler(studio, params)
 
 
-def encode_answer(answer: Any) -> bytes:
+def encode_response(answer: Any) -> bytes:
     """Return an answer as JSON; a Decimal is text, so no cent is lost."""
     return msgspec.json.encode(answer)
 
 
 @functools.cache
-def _types(handler: Handler) -> tuple[type[Any], Any]:
+def _handler_types(handler: Handler) -> tuple[type[Any], Any]:
     hints = get_type_hints(handler)
     gives = hints.pop("return")
     (asks,) = (hint for hint in hints.values() if hint is not Studio)
     return asks, gives
 
 
-def _unclear(endpoint: Endpoint, error: Exception) -> Refused:
-    return Refused(
+def _malformed(endpoint: Endpoint, error: Exception) -> RequestRefused:
+    return RequestRefused(
         "request-malformed",
         "The question is not one that can be read",
         f"{endpoint.name}: {error}",

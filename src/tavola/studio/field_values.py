@@ -29,7 +29,7 @@ class FieldUnreadable(ValueError):
         super().__init__(sentence)
 
 
-def part_value(field: FieldDesign, stored: Value) -> Any:
+def key_part_value(field: FieldDesign, stored: Value) -> Any:
     """Return a stored value as a key is made of it; raise `FieldUnreadable` where it is of no such kind."""
     read = _READERS.get(field.key_kind or "")
     if read is None:
@@ -37,23 +37,23 @@ def part_value(field: FieldDesign, stored: Value) -> Any:
     try:
         return read(field, stored)
     except (KeyError, ValueError, ArithmeticError, OverflowError) as error:
-        raise FieldUnreadable(f"{field.name} is to be {_word(field)}", field.attribute) from error
+        raise FieldUnreadable(f"{field.name} is to be {_expected_type(field)}", field.attribute) from error
 
 
-def values_of(entity: EntityDesign, item: Item, names: tuple[str, ...]) -> dict[str, Any]:
+def field_values(entity: EntityDesign, item: Item, names: tuple[str, ...]) -> dict[str, Any]:
     """Return some fields of an item; one that is absent is read from the table's key, where it tells it."""
     values: dict[str, Any] = {}
     for name in names:
         field = entity.field(name)
         stored = item.get(field.attribute)
         if stored is not None:
-            values[name] = part_value(field, stored)
-        elif (told := _told_by_key(entity, item, name)) is not None:
+            values[name] = key_part_value(field, stored)
+        elif (told := _value_from_key(entity, item, name)) is not None:
             values[name] = told
     return values
 
 
-def _told_by_key(entity: EntityDesign, item: Item, name: str) -> Any:
+def _value_from_key(entity: EntityDesign, item: Item, name: str) -> Any:
     """Return a field as the table's key tells it; an index's key may be one that the edit is about to change."""
     for source in () if entity.key is None else entity.key.sources:
         if source.template is None or name not in source.fields:
@@ -66,7 +66,7 @@ def _told_by_key(entity: EntityDesign, item: Item, name: str) -> Any:
     return None
 
 
-def _word(field: FieldDesign) -> str:
+def _expected_type(field: FieldDesign) -> str:
     if field.choices is not None:
         return "one of " + ", ".join(str(choice) for choice in field.choices[:12])
     return field.type
@@ -76,14 +76,14 @@ def _text(field: FieldDesign, stored: Value) -> Any:
     return stored["N"] if "N" in stored and "S" not in field.tags else stored["S"]
 
 
-def _whole(field: FieldDesign, stored: Value) -> Any:
+def _integer(field: FieldDesign, stored: Value) -> Any:
     number = Decimal(stored["N"])
     if number != number.to_integral_value():
         raise FieldUnreadable
     return int(number)
 
 
-def _moment(field: FieldDesign, stored: Value) -> Any:
+def _datetime(field: FieldDesign, stored: Value) -> Any:
     if "N" in stored:
         micros = 1_000 if "milliseconds" in field.type else 1_000_000
         return _EPOCH + timedelta(microseconds=int(Decimal(stored["N"]) * micros))
@@ -92,7 +92,7 @@ def _moment(field: FieldDesign, stored: Value) -> Any:
 
 
 def _choice(field: FieldDesign, stored: Value) -> Any:
-    told = stored["S"] if "S" in stored else _whole(field, stored)
+    told = stored["S"] if "S" in stored else _integer(field, stored)
     if field.choices is not None and told not in field.choices:
         raise FieldUnreadable
     return told
@@ -100,9 +100,9 @@ def _choice(field: FieldDesign, stored: Value) -> Any:
 
 _READERS: Mapping[str, Callable[[FieldDesign, Value], Any]] = {
     "text": _text,
-    "int": _whole,
+    "int": _integer,
     "decimal": lambda field, stored: Decimal(stored["N"]),
-    "datetime": _moment,
+    "datetime": _datetime,
     "date": lambda field, stored: date.fromisoformat(stored["S"]),
     "bool": lambda field, stored: stored["BOOL"],
     "enum": _choice,

@@ -17,9 +17,9 @@ from tavola.errors import TavolaError
 from tavola.model.document import EntityDesign, TableDesign
 from tavola.protocol.faults import Fault
 from tavola.studio.changes import Actors
-from tavola.studio.differences import Compared, ItemDifference, compare_items, same_item
-from tavola.studio.field_values import FieldUnreadable, values_of
-from tavola.studio.problems import Refused
+from tavola.studio.differences import ItemComparison, ItemDifference, compare_items, same_item
+from tavola.studio.field_values import FieldUnreadable, field_values
+from tavola.studio.problems import RequestRefused
 from tavola.studio.recognition import KeyReading, Recogniser
 from tavola.studio.studio import Studio
 from tavola.studio.types import Item
@@ -32,7 +32,7 @@ TRAIL_MAX = 100  # audit rows that one request gets
 
 _AUDIT = frozenset({"version", "kind", "actor", "at", "why"})
 _NO_PAST = frozenset({"PointInTimeRecoveryUnavailableException", "UnknownOperationException"})
-_NOTHING = Compared((), 0)
+_NOTHING = ItemComparison((), 0)
 
 Source = Literal["recovery", "stream"]
 
@@ -78,10 +78,10 @@ class _Version:
 
     @property
     def bytes(self) -> int:
-        return 0 if self.item is None else item_size(plain_item(self.item))
+        return 0 if self.item is None else item_size(mutable_item(self.item))
 
 
-class _Latest:
+class _LatestVersions:
     """The latest versions of an item, as many as are told, and the one before them; the others are counted."""
 
     def __init__(self) -> None:
@@ -123,7 +123,7 @@ async def read_history(studio: Studio, table: str, key: Item, recogniser: Recogn
     source: Source = "recovery"
     complete = True
     try:
-        found = _Latest()
+        found = _LatestVersions()
         async for version in studio.db.history(table, key):
             found.add(_Version(version.since, version.item, version.expired))
     except Fault as fault:
@@ -132,17 +132,17 @@ async def read_history(studio: Studio, table: str, key: Item, recogniser: Recogn
         source = "stream"
         found, complete = await _from_stream(studio, table, key, fault)
     design = studio.table_design(table)
-    shown = _told(found.versions, recogniser, Actors(design, studio.where.region))
+    shown = _render_versions(found.versions, recogniser, Actors(design, studio.where.region))
     if found.count > len(shown):
         del shown[0]  # it was kept to be compared with
     if design is not None:
-        shown = await _trailed(studio, design, recogniser, shown)
+        shown = await _add_audit_rows(studio, design, recogniser, shown)
     image = next((version.item for version in reversed(shown) if version.item is not None), key)
     return ItemHistory(
         table=table,
         key=key,
         entity=recogniser.recognise(image).entity,
-        parts=recogniser.read({**image, **key}),
+        parts=recogniser.parse_keys({**image, **key}),
         source=source,
         versions=tuple(reversed(shown)),
         earlier=found.count - len(shown),
@@ -150,19 +150,19 @@ async def read_history(studio: Studio, table: str, key: Item, recogniser: Recogn
     )
 
 
-async def _from_stream(studio: Studio, table: str, key: Item, refusal: Fault) -> tuple[_Latest, bool]:
+async def _from_stream(studio: Studio, table: str, key: Item, refusal: Fault) -> tuple[_LatestVersions, bool]:
     """Return what the stream's day has of an item, and whether it was read to its end."""
     try:
         subscription = await studio.db.subscribe(table, from_="start", follow=False, on_loss="go on")
     except TavolaError as error:
-        raise Refused(
+        raise RequestRefused(
             "past-off",
             "Nothing of this table's past is kept",
             f"{refusal.message or refusal.code}; and its stream tells nothing either: {error}",
             "Turn on point-in-time recovery: from then on every version is kept.",
             status=409,
         ) from error
-    found = _Latest()
+    found = _LatestVersions()
     read = 0
     while read < RECORDS_MAX and (batch := await subscription.take()) is not None:
         read += len(batch)
@@ -181,7 +181,7 @@ async def _from_stream(studio: Studio, table: str, key: Item, refusal: Fault) ->
     return found, complete
 
 
-def _told(found: Iterable[_Version], recogniser: Recogniser, actors: Actors) -> list[KeptVersion]:
+def _render_versions(found: Iterable[_Version], recogniser: Recogniser, actors: Actors) -> list[KeptVersion]:
     told: list[KeptVersion] = []
     before: _Version | None = None  # None: nobody knows what was before the first
     for version in found:
@@ -210,7 +210,7 @@ def _told(found: Iterable[_Version], recogniser: Recogniser, actors: Actors) -> 
     return told
 
 
-async def _trailed(
+async def _add_audit_rows(
     studio: Studio, design: TableDesign, recogniser: Recogniser, versions: list[KeptVersion]
 ) -> list[KeptVersion]:
     """Return versions with what their audit rows say, where the design has such rows for them."""
@@ -222,7 +222,7 @@ async def _trailed(
                 keys[place] = found
     if not keys:
         return versions
-    wanted = _once([key for _, key in keys.values()])
+    wanted = _unique([key for _, key in keys.values()])
     request = {"RequestItems": {design.name: {"Keys": wanted}}}
     rows = (await studio.db.call("BatchGetItem", request))["Responses"].get(design.name, [])
     told = list(versions)
@@ -257,7 +257,7 @@ def _audit_row(
         assert entity is not None, "what is audited is an entity"
         assert audit.key is not None, "an audit row has a key"
         try:
-            values = values_of(entity, plain_item(item), names)
+            values = field_values(entity, mutable_item(item), names)
             made = {
                 source.attribute: {source.tag: bound.render(values)}
                 for source in audit.key.sources
@@ -274,7 +274,7 @@ def _design_of(design: TableDesign, name: str | None) -> EntityDesign | None:
     return next((entity for entity in design.entities if entity.name == name), None)
 
 
-def _once(keys: list[Item]) -> list[Item]:
+def _unique(keys: list[Item]) -> list[Item]:
     found: list[Item] = []
     for key in keys:
         if key not in found:
@@ -282,7 +282,7 @@ def _once(keys: list[Item]) -> list[Item]:
     return found
 
 
-def plain_item(item: Item) -> dict[str, dict[str, Any]]:
+def mutable_item(item: Item) -> dict[str, dict[str, Any]]:
     """Return an item as the rooms below take it."""
     return {name: dict(value) for name, value in item.items()}
 

@@ -43,7 +43,7 @@ class KeyReader:
     fields: tuple[str | None, ...]
     decoders: tuple[Decode | None, ...]  # None: the field has its value as it is written
     patterns: Sequence[str]
-    otherwise: tuple[int, ...] = ()  # the places of fields whose value cannot be seen in what is written
+    converted: tuple[int, ...] = ()  # the places of fields whose value cannot be seen in what is written
     _split: Callable[[str], re.Match[str] | None] = field(init=False, repr=False)
     _pieces: Callable[[str], tuple[KeyPiece, ...] | None] = field(init=False, repr=False)
 
@@ -65,7 +65,7 @@ class KeyReader:
     def value(self, at: int, written: str) -> str:
         """Return what a field has where this is written of it; raise ValueError, or an error of ours, where that is nothing."""
         decode = self.decoders[at]
-        return written if decode is None else told(decode(written))
+        return written if decode is None else format_value(decode(written))
 
     def pieces(self, text: str) -> tuple[KeyPiece, ...] | None:
         """Return a text taken apart; None: the template does not make it."""
@@ -116,7 +116,7 @@ def field_reader(name: str | None) -> KeyReader:
     return KeyReader(("", ""), (name,), (None,), (".*",))
 
 
-def guess(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def guess_parts(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the literals of a text of which no template is known, and what stands between them."""
     literals = [""]
     written: list[str] = []
@@ -142,11 +142,11 @@ def guess(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 @lru_cache(maxsize=_TEXTS)
 def guessed_pieces(text: str) -> tuple[KeyPiece, ...]:
     """Return a text of which no template is known, taken apart."""
-    literals, written = guess(text)
+    literals, written = guess_parts(text)
     return _pieces(literals, (None,) * len(written), written, written)
 
 
-def word_of(text: str) -> str | None:
+def leading_word(text: str) -> str | None:
     """Return the word that a key begins with, if a delimiter follows it."""
     found = _WORD.match(text)
     return None if found is None else found[1]
@@ -165,7 +165,7 @@ def _pieces(
     return tuple(pieces)
 
 
-def told(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return a field's value as a person reads it."""
     match value:
         case str():

@@ -23,30 +23,30 @@ class LiveFacts:
     def __init__(self, db: AsyncConnection) -> None:
         self._db = db
         self._known: dict[str, TableFacts | None] = {}
-        self._wanted: dict[str, None] = {}
+        self._requested: dict[str, None] = {}
 
     def facts(self, name_or_arn: str) -> TableFacts | None:
         """Return what is known of a table; what is not known yet is noted to be asked for."""
         name = _table(name_or_arn)
         if name not in self._known:
-            self._wanted[name] = None
+            self._requested[name] = None
         return self._known.get(name)
 
     def iterator_stream(self, iterator: str) -> str | None:
         """Return nothing: an iterator means something to the engine that gave it."""
         return None
 
-    async def known_to(self, question: Callable[[], R]) -> R:
+    async def resolve(self, question: Callable[[], R]) -> R:
         """Return the answer to a question that asks for facts, once all that it asks for is known."""
         while True:
-            self._wanted.clear()
+            self._requested.clear()
             error: TavolaError | None = None
             answer: R | None = None
             try:
                 answer = question()
             except TavolaError as raised:
                 error = raised  # it may be one of a table that is not known yet
-            wanted = tuple(self._wanted)
+            wanted = tuple(self._requested)
             if not wanted or len(self._known) >= _TABLES_MAX:
                 if error is not None:
                     raise error

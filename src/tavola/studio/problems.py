@@ -46,7 +46,7 @@ _STATUSES = {**HTTP_STATUSES, ErrorKind.INVALID: 400}
 _CODE_STATUSES = {"endpoint-lost": 502, "unanswered": 504}
 
 
-class Refused(ProblemError):
+class RequestRefused(ProblemError):
     """A request that the studio does not answer."""
 
     def __init__(self, code: str, title: str, detail: str, remedy: str = "", *, status: int = 400) -> None:

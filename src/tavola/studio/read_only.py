@@ -13,9 +13,9 @@ from tavola.backends.errors import PastUnavailable
 from tavola.client.backend import AsyncBackend, AsyncRemembering
 from tavola.handles import AsyncConnection
 from tavola.studio.monitoring.request_shapes import is_read
-from tavola.studio.problems import Refused
+from tavola.studio.problems import RequestRefused
 
-TELLING = frozenset(
+DESCRIBE_OPERATIONS = frozenset(
     {
         *(
             "DescribeBackup",
@@ -34,12 +34,12 @@ TELLING = frozenset(
 """Operations that tell of tables and their streams, and change nothing."""
 
 
-def reading(connection: AsyncConnection) -> AsyncConnection:
+def read_only_connection(connection: AsyncConnection) -> AsyncConnection:
     """Return a connection to the same tables through which nothing can be changed."""
-    return AsyncConnection(ReadingBackend(connection.backend), connection.target)
+    return AsyncConnection(ReadOnlyBackend(connection.backend), connection.target)
 
 
-class ReadingBackend:
+class ReadOnlyBackend:
     """Passes on what reads, and refuses the rest before it is sent."""
 
     def __init__(self, backend: AsyncBackend) -> None:
@@ -47,8 +47,8 @@ class ReadingBackend:
 
     async def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the backend behind answers to a read."""
-        if operation not in TELLING and not is_read(operation, request):
-            raise Refused(
+        if operation not in DESCRIBE_OPERATIONS and not is_read(operation, request):
+            raise RequestRefused(
                 "read-only",
                 "Nothing may be changed here",
                 f"The studio was started read-only, and {operation} may change what stands.",
@@ -61,7 +61,7 @@ class ReadingBackend:
         """Return the tables as they were."""
         if not isinstance(self.backend, AsyncRemembering):
             raise PastUnavailable("The endpoint")
-        return ReadingBackend(await self.backend.as_of(at_us))
+        return ReadOnlyBackend(await self.backend.as_of(at_us))
 
     async def close(self) -> None:
         """Close the backend behind."""

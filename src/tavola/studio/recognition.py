@@ -18,27 +18,13 @@ from tavola.studio.key_text import (
     KeyReader,
     field_reader,
     guessed_pieces,
+    leading_word,
     loose_reader,
     strict_reader,
-    word_of,
 )
-from tavola.studio.problems import Refused
+from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import Studio
 from tavola.studio.types import AttributeValue, Item
-
-__all__ = [
-    "KeyPiece",
-    "KeyReading",
-    "Kind",
-    "Recognised",
-    "Recogniser",
-    "TableKeys",
-    "designed_keys",
-    "keys_of",
-    "recogniser_for",
-    "recogniser_of",
-    "text_of",
-]
 
 Kind = Literal["entity", "guard", "marker", "guess", "unknown"]
 
@@ -54,7 +40,7 @@ class KeyReading:
 
 
 @dataclass(frozen=True, slots=True)
-class Recognised:
+class RecognisedItem:
     """What an item is; `note` says on what ground, where it is not plainly an entity of the design."""
 
     entity: str | None
@@ -66,22 +52,22 @@ class Recognised:
 class TableKeys:
     """The key attributes of a table and of its indexes, partition first; `ways` has the table's own under None."""
 
-    ways: Mapping[str | None, tuple[tuple[str, ...], tuple[str, ...]]]
+    by_index: Mapping[str | None, tuple[tuple[str, ...], tuple[str, ...]]]
 
     @property
     def names(self) -> tuple[str, ...]:
         """The attributes of the table's own key."""
-        hash_, range_ = self.ways[None]
+        hash_, range_ = self.by_index[None]
         return hash_ + range_
 
     def of(self, index: str | None) -> tuple[str, ...]:
         """Return the attributes of the key of an index, or of the table."""
-        hash_, range_ = self.ways[index]
+        hash_, range_ = self.by_index[index]
         return hash_ + range_
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class _KeySource:
     """Where a key attribute of an entity comes from: a template, or a field that it is itself."""
 
     attribute: str
@@ -92,19 +78,19 @@ class _Source:
     def pieces(self, value: AttributeValue) -> tuple[KeyPiece, ...] | None:
         """Return what a value says; None: it is not of this template."""
         if not self.templated:
-            return self.reader.pieces(text_of(value))
+            return self.reader.pieces(value_text(value))
         text = value.get("S")
         return None if text is None else self.reader.pieces(text)
 
 
 @dataclass(frozen=True, slots=True)
-class _Entity:
-    recognised: Recognised
-    ways: Mapping[str | None, tuple[_Source, ...]]
+class _KnownEntity:
+    recognised: RecognisedItem
+    sources_by_index: Mapping[str | None, tuple[_KeySource, ...]]
 
     def fits(self, item: Item) -> bool:
         """Tell whether an item's key is one that the entity's templates make."""
-        for source in self.ways[None]:
+        for source in self.sources_by_index[None]:
             value = item.get(source.attribute)
             if value is None or source.pieces(value) is None:
                 return False
@@ -118,17 +104,19 @@ class Recogniser:
         self.keys = keys
         self.design = design
         entities = () if design is None else design.entities
-        found = [(entity, _compiled(entity, design is not None and design.foreign)) for entity in entities]
+        found = [
+            (entity, _compile_entity(entity, design is not None and design.foreign)) for entity in entities
+        ]
         self._by_tag = {entity.tag: each for entity, each in found}
         # The template that says more goes first: of a loose reading it is the likelier one.
         self._entities = sorted((each for _, each in found), key=_weight, reverse=True)
         self._by_name = {entity.name: each for entity, each in found}
         self._tag = None if design is None else design.settings.tag
         ttl = None if design is None else design.settings.ttl
-        bare = {name for way in keys.ways for name in keys.of(way)}
+        bare = {name for way in keys.by_index for name in keys.of(way)}
         self._bare = bare | {name for name in (self._tag, ttl) if name is not None}
 
-    def recognise(self, item: Item) -> Recognised:
+    def recognise(self, item: Item) -> RecognisedItem:
         """Return what an item is, or an entry of an index: that has the table's key too."""
         if UNIQUE_ATTRIBUTE in item and OWNER_ATTRIBUTE in item:
             return self._guard(item)
@@ -138,16 +126,16 @@ class Recogniser:
             if found is not None:
                 return found.recognised
             if tag == UNIQUE:  # an entry of an index that does not hold what it guards
-                return Recognised(None, "guard", "It keeps a value unique.")
+                return RecognisedItem(None, "guard", "It keeps a value unique.")
             if tag:
-                return Recognised(tag, "guess", f"{self._tag} says so; the design has no such entity.")
+                return RecognisedItem(tag, "guess", f"{self._tag} says so; the design has no such entity.")
         for entity in self._entities:
             if entity.fits(item):
                 return entity.recognised
         return self._unknown(item)
 
-    def read(
-        self, item: Item, index: str | None = None, told: Recognised | None = None
+    def parse_keys(
+        self, item: Item, index: str | None = None, told: RecognisedItem | None = None
     ) -> tuple[KeyReading, ...]:
         """Return an item's keys taken apart: the table's, and the index's before it where one is named.
 
@@ -164,32 +152,32 @@ class Recogniser:
         entity = self._by_name.get(self.recognise(item).entity or "")
         return {
             way or "": tuple(self._readings(entity, item, way))
-            for way in self.keys.ways
+            for way in self.keys.by_index
             if all(name in item for name in self.keys.of(way))
         }
 
-    def readers(
+    def key_readers(
         self, entity: str | None, index: str | None = None
     ) -> tuple[tuple[str, KeyReader | None], ...]:
         """Return what reads each key attribute of an entity's items: the index's first, then the table's; None: a guess."""
         found = self._by_name.get(entity or "")
         told: dict[str, KeyReader | None] = {}
         for way in (index, None):
-            sources = () if found is None else found.ways.get(way, ())
+            sources = () if found is None else found.sources_by_index.get(way, ())
             known = {source.attribute: source.reader for source in sources}
             for name in self.keys.of(way):
                 told.setdefault(name, known.get(name))
         return tuple(told.items())
 
-    def makes(self, entity: str, index: str | None, values: Item) -> bool:
+    def can_make(self, entity: str, index: str | None, values: Item) -> bool:
         """Tell whether an entity's templates can make these values of key attributes, in the table or an index."""
         found = self._by_name.get(entity)
-        sources = () if found is None else found.ways.get(index, ())
+        sources = () if found is None else found.sources_by_index.get(index, ())
         told = [source for source in sources if source.attribute in values]
         return bool(told) and all(source.pieces(values[source.attribute]) is not None for source in told)
 
-    def _readings(self, entity: _Entity | None, item: Item, index: str | None) -> list[KeyReading]:
-        sources = () if entity is None else entity.ways.get(index, ())
+    def _readings(self, entity: _KnownEntity | None, item: Item, index: str | None) -> list[KeyReading]:
+        sources = () if entity is None else entity.sources_by_index.get(index, ())
         known = {source.attribute: source for source in sources}
         readings = []
         for name in self.keys.of(index):
@@ -199,45 +187,45 @@ class Recogniser:
             source = known.get(name)
             pieces = None if source is None else source.pieces(value)
             readings.append(
-                KeyReading(name, guessed_pieces(text_of(value)))
+                KeyReading(name, guessed_pieces(value_text(value)))
                 if pieces is None
                 else KeyReading(name, pieces)
             )
         return readings
 
-    def _guard(self, item: Item) -> Recognised:
+    def _guard(self, item: Item) -> RecognisedItem:
         tag, _, field = str(item[UNIQUE_ATTRIBUTE].get("S", "")).rpartition(".")
         owner = self._by_tag.get(tag)
         name = tag if owner is None else owner.recognised.entity
-        return Recognised(
+        return RecognisedItem(
             name, "guard", f"It keeps {name}.{field} unique; {OWNER_ATTRIBUTE} is whose the value is."
         )
 
-    def _unknown(self, item: Item) -> Recognised:
+    def _unknown(self, item: Item) -> RecognisedItem:
         for name in _TAGS if self._tag is None else ():
             told = item.get(name, {}).get("S")
             if told and self.design is None:
-                return Recognised(told, "guess", f"Guessed: the attribute {name} says so.")
+                return RecognisedItem(told, "guess", f"Guessed: the attribute {name} says so.")
         word = self._word(item)
         if item.keys() <= self._bare:
-            return Recognised(word, "marker", "It has its key and nothing else.")
+            return RecognisedItem(word, "marker", "It has its key and nothing else.")
         if word is not None:
-            return Recognised(word, "guess", "Guessed by what its key begins with.")
+            return RecognisedItem(word, "guess", "Guessed by what its key begins with.")
         told = (
             "No entity of the design has such a key." if self.design else "There is no design to tell it by."
         )
-        return Recognised(None, "unknown", told)
+        return RecognisedItem(None, "unknown", told)
 
     def _word(self, item: Item) -> str | None:
         """Return the word that a key begins with: the sort key's, which tells members of a collection apart."""
         for name in reversed(self.keys.names):
-            found = word_of(item.get(name, {}).get("S", ""))
+            found = leading_word(item.get(name, {}).get("S", ""))
             if found is not None:
                 return found
         return None
 
 
-def keys_of(description: Mapping[str, Any]) -> TableKeys:
+def described_keys(description: Mapping[str, Any]) -> TableKeys:
     """Return the keys of a table as DescribeTable tells them."""
     indexes = (
         *description.get("GlobalSecondaryIndexes", ()), *description.get("LocalSecondaryIndexes", ())
@@ -256,24 +244,26 @@ def designed_keys(design: TableDesign) -> TableKeys:
     return TableKeys(ways | {index.name: (index.hash, index.range) for index in design.indexes})
 
 
-async def recogniser_for(studio: Studio, table: str) -> Recogniser:
+async def load_recogniser(studio: Studio, table: str) -> Recogniser:
     """Return what tells the items of a table apart, by the table as it stands and by its design where there is one."""
     if not table:
-        raise Refused("table-missing", "No table is named", "The question names no table.", "Choose one.")
+        raise RequestRefused(
+            "table-missing", "No table is named", "The question names no table.", "Choose one."
+        )
     answer = await studio.db.call("DescribeTable", {"TableName": table})
-    return recogniser_of(studio, answer["Table"])
+    return cached_recogniser(studio, answer["Table"])
 
 
-def recogniser_of(studio: Studio, described: Mapping[str, Any]) -> Recogniser:
+def cached_recogniser(studio: Studio, described: Mapping[str, Any]) -> Recogniser:
     """Return what tells the items of a described table apart: the one at hand, as long as the table has the same keys."""
-    table, keys = described["TableName"], keys_of(described)
-    found: Recogniser | None = studio.known.get(("recogniser", table))
+    table, keys = described["TableName"], described_keys(described)
+    found: Recogniser | None = studio.cache.get(("recogniser", table))
     if found is None or found.keys != keys:
-        found = studio.known["recogniser", table] = Recogniser(keys, studio.table_design(table))
+        found = studio.cache["recogniser", table] = Recogniser(keys, studio.table_design(table))
     return found
 
 
-def text_of(value: AttributeValue) -> str:
+def value_text(value: AttributeValue) -> str:
     """Return a key's value as text: a number and a text as they stand, bytes in base64."""
     return str(next(iter(value.values()), ""))
 
@@ -285,31 +275,31 @@ def _halves(schema: list[Mapping[str, str]]) -> tuple[tuple[str, ...], tuple[str
     return half("HASH"), half("RANGE")
 
 
-def _weight(entity: _Entity) -> int:
-    return sum(source.weight for source in entity.ways[None])
+def _weight(entity: _KnownEntity) -> int:
+    return sum(source.weight for source in entity.sources_by_index[None])
 
 
-def _compiled(entity: EntityDesign, foreign: bool) -> _Entity:
+def _compile_entity(entity: EntityDesign, foreign: bool) -> _KnownEntity:
     assert entity.key is not None, "what lives in a table has a key"
     table = _way(entity, entity.key, foreign)
     base = {source.attribute: source for source in table}
-    ways: dict[str | None, tuple[_Source, ...]] = {None: table}
+    ways: dict[str | None, tuple[_KeySource, ...]] = {None: table}
     for key in entity.keys:
         # A local index has the table's partition key, which its template says already.
         ways[key.index] = tuple(base.get(each.attribute, each) for each in _way(entity, key, foreign))
-    return _Entity(Recognised(entity.name, "entity"), ways)
+    return _KnownEntity(RecognisedItem(entity.name, "entity"), ways)
 
 
-def _way(entity: EntityDesign, key: KeyDesign, foreign: bool) -> tuple[_Source, ...]:
+def _way(entity: EntityDesign, key: KeyDesign, foreign: bool) -> tuple[_KeySource, ...]:
     return tuple(_source(entity, source, foreign) for source in key.sources)
 
 
-def _source(entity: EntityDesign, source: SourceDesign, foreign: bool) -> _Source:
+def _source(entity: EntityDesign, source: SourceDesign, foreign: bool) -> _KeySource:
     if source.template is None:
-        return _Source(source.attribute, False, field_reader(source.field), 0)
+        return _KeySource(source.attribute, False, field_reader(source.field), 0)
     weight = sum(len(each) for each in source.template.segments if isinstance(each, str))
     reader = (None if foreign else _strict(entity, source)) or loose_reader(source.template)
-    return _Source(source.attribute, True, reader, weight)
+    return _KeySource(source.attribute, True, reader, weight)
 
 
 def _strict(entity: EntityDesign, source: SourceDesign) -> KeyReader | None:

@@ -18,9 +18,9 @@ from tavola.handles import AsyncConnection
 from tavola.iam import Directory
 from tavola.model.document import Design, TableDesign
 from tavola.prices import BookUnknown, PriceBook, load_book
-from tavola.studio.monitoring import Watch, owned
-from tavola.studio.problems import Refused
-from tavola.studio.read_only import reading
+from tavola.studio.monitoring import Monitor, mark_connection
+from tavola.studio.problems import RequestRefused
+from tavola.studio.read_only import read_only_connection
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -31,7 +31,7 @@ Kind = Literal["memory", "file", "http", "aws"]
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class TablesLocation:
     """Where the tables are, as a person is told."""
 
     kind: Kind
@@ -42,7 +42,7 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
-class LogQuestion:
+class LogQuery:
     """Which records of the access log are wanted; all that is given must hold."""
 
     since_s: float | None = None
@@ -59,7 +59,7 @@ class LogQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DeclaredDesign:
     """One of the designs that the studio was started with, as `tavola lint` would judge it: with its ignores and its files."""
 
     name: str  # as it was named on the command line
@@ -67,7 +67,7 @@ class Declared:
     sources: tuple[SourceFile, ...] = ()  # none: findings are told without a line
 
 
-LogPort = Callable[[LogQuestion], Iterator[Mapping[str, Any]]]
+LogReader = Callable[[LogQuery], Iterator[Mapping[str, Any]]]
 """Gives the records that answer a question, the newest first."""
 
 
@@ -76,22 +76,22 @@ class Studio:
     """The tables and all that the studio knows of them."""
 
     db: AsyncConnection
-    where: Where
+    where: TablesLocation
     design: Design | None = None
     designs: tuple[str, ...] = ()  # as they were named on the command line
-    declared: tuple[Declared, ...] = ()  # each of them by itself; none: the one design is all there is
+    declared: tuple[DeclaredDesign, ...] = ()  # each of them by itself; none: the one design is all there is
     read_only: bool = False
     clock: Clock = SYSTEM_CLOCK
     engine: Engine | None = None  # when it is in this process
-    watch: Watch | None = None  # what was asked of it, or else what the studio itself asked
-    log: LogPort | None = None
+    monitor: Monitor | None = None  # what was asked of it, or else what the studio itself asked
+    log: LogReader | None = None
     directory: Callable[[], Directory] | None = None  # read anew each time
     book: Callable[[str | None], PriceBook] = field(default=lambda region: load_book(region or "us-east-1"))
 
-    known: dict[object, Any] = field(
+    cache: dict[object, Any] = field(
         default_factory=dict, init=False, repr=False
     )  # what was computed of designs
-    _pasts: dict[str, AsyncConnection] = field(default_factory=dict, init=False, repr=False)
+    _past_connections: dict[str, AsyncConnection] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Take the tables for reading alone, where nothing may be changed: then no mistake of an endpoint can.
@@ -99,35 +99,35 @@ class Studio:
         Calls of an engine that is watched are marked as the studio's; elsewhere they are all that is seen, and count.
         """
         if self.engine is not None:
-            object.__setattr__(self, "db", owned(self.db))
+            object.__setattr__(self, "db", mark_connection(self.db))
         if self.read_only:
-            object.__setattr__(self, "db", reading(self.db))
+            object.__setattr__(self, "db", read_only_connection(self.db))
 
-    async def at(self, as_of: str | None) -> AsyncConnection:
+    async def connection_at(self, as_of: str | None) -> AsyncConnection:
         """Return the tables as they are, or as they were at a moment; the last few moments stay at hand."""
         if not as_of:
             return self.db
-        found = self._pasts.pop(as_of, None) or await self.db.as_of(as_of)
-        self._pasts[as_of] = found
-        while len(self._pasts) > _PASTS_MAX:
-            oldest = next(iter(self._pasts))
-            await self._pasts.pop(oldest).close()
+        found = self._past_connections.pop(as_of, None) or await self.db.as_of(as_of)
+        self._past_connections[as_of] = found
+        while len(self._past_connections) > _PASTS_MAX:
+            oldest = next(iter(self._past_connections))
+            await self._past_connections.pop(oldest).close()
         return found
 
     async def close(self) -> None:
         """Let go of the moments that are at hand; the tables themselves are theirs who opened them."""
-        while self._pasts:
-            await self._pasts.popitem()[1].close()
+        while self._past_connections:
+            await self._past_connections.popitem()[1].close()
 
     def table_design(self, name: str) -> TableDesign | None:
         """Return what the design says of a table; None if it says nothing."""
         tables = () if self.design is None else self.design.tables
         return next((table for table in tables if table.name == name), None)
 
-    def needed_design(self) -> Design:
+    def require_design(self) -> Design:
         """Return the design, for a question that cannot be answered without one."""
         if self.design is None:
-            raise Refused(
+            raise RequestRefused(
                 "design-missing",
                 "There is no design",
                 "The studio was started without a design, so it knows tables but no entities and access patterns.",
@@ -136,7 +136,7 @@ class Studio:
             )
         return self.design
 
-    def local_book(self) -> PriceBook:
+    def local_prices(self) -> PriceBook:
         """Return the prices of where the tables are; of the region that always has some, where nobody wrote those down.
 
         Who shows a sum says the book's region beside it.
@@ -146,6 +146,6 @@ class Studio:
         except BookUnknown:
             return self.book(None)
 
-    async def work(self, function: Callable[P, R], /, *given: P.args, **more: P.kwargs) -> R:
+    async def run_in_thread(self, function: Callable[P, R], /, *given: P.args, **more: P.kwargs) -> R:
         """Return what a long computation gives; the loop, which serves others too, goes on meanwhile."""
         return await asyncio.to_thread(function, *given, **more)

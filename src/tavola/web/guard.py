@@ -45,7 +45,7 @@ _CACHE = (b"cache-control", b"no-cache")
 _KNOWN_MAX = 256
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
-Answering: TypeAlias = Callable[
+ProblemRenderer: TypeAlias = Callable[
     [Scope, ProblemError], Response
 ]  # how a problem is told: as a document, or as a page
 
@@ -60,7 +60,7 @@ class Upload:
     bytes_max: int
 
 
-class Guard:
+class RequestGuard:
     """ASGI: the outermost layer of an application."""
 
     def __init__(
@@ -76,7 +76,7 @@ class Guard:
         known_names: bool = False,
         policy: str = CONTENT_SECURITY_POLICY,
         base_path: str = "",
-        answer: Answering = lambda scope, problem: problem.response(scope["path"]),
+        answer: ProblemRenderer = lambda scope, problem: problem.response(scope["path"]),
         entropy: Entropy = SYSTEM_ENTROPY,
     ) -> None:
         """Guard an application; below `private_under` pages of other sites may not even read.
@@ -105,7 +105,7 @@ class Guard:
             await self.app(scope, receive, send)
             return
         if self.base_path:
-            put_under(scope, self.base_path)
+            apply_base_path(scope, self.base_path)
         begun = False
         head = scope["method"] == "HEAD"
 
@@ -128,7 +128,7 @@ class Guard:
 
         try:
             self._check_host(scope)
-            if self.private_under is not None and _below(scope).startswith(self.private_under):
+            if self.private_under is not None and _path_below_root(scope).startswith(self.private_under):
                 self._check_origin(Headers(scope=scope))
             if head:
                 scope["method"] = "GET"  # routed as it; what is sent is the same, without the body
@@ -144,7 +144,7 @@ class Guard:
                 await self.answer(scope, of_status(400))(scope, receive, sent)
         except Exception as error:  # noqa: BLE001 - the last layer: nothing of it may reach the client
             incident = self.entropy.uuid()
-            _log.error("%s", told(error, incident, scope))
+            _log.error("%s", describe_error(error, incident, scope))
             if not begun:
                 await self.answer(scope, unexpected(incident))(scope, receive, sent)
 
@@ -173,7 +173,7 @@ class Guard:
             self._known.add(asked)
 
     def _is_ours(self, host: str) -> bool:
-        name = name_of(host)
+        name = host_name(host)
         if not name or name in self.hosts or name == "localhost" or name.endswith(".localhost"):
             return True
         try:
@@ -198,34 +198,36 @@ class Guard:
 
     def _is_own(self, origin: str, host: str) -> bool:
         scheme, _, place = origin.strip().lower().partition("://")
-        return scheme in ("http", "https") and (place == host.strip().lower() or name_of(place) in self.hosts)
+        return scheme in ("http", "https") and (
+            place == host.strip().lower() or host_name(place) in self.hosts
+        )
 
     async def _checked_body(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
         """Return what gives the body, once it is known to be one that a route can read."""
-        path = _below(scope)
+        path = _path_below_root(scope)
         upload = next((each for each in self.uploads if each.path.fullmatch(path)), None)
         most = self.body_bytes_max if upload is None else upload.bytes_max
         length = headers.get("content-length")
         if length is not None and (not length.isdigit() or len(length) > 15 or int(length) > most):
-            raise _over(most)
+            raise _too_large_problem(most)
         if length in (None, "0") and "transfer-encoding" not in headers:
             return receive
         if upload is not None:
-            return receive if length is not None else _counted(receive, most)
+            return receive if length is not None else _limit_bytes(receive, most)
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json")):
-            return _replayed(refused_or(await _read(receive, most)), receive)
+            return _replay_body(check_json(await _read(receive, most)), receive)
         if kind in self.accepts or (kind in FORMS and path.startswith(self.forms_under)):
-            return receive if length is not None else _counted(receive, most)
+            return receive if length is not None else _limit_bytes(receive, most)
         raise of_status(415)
 
 
-def _below(scope: Scope) -> str:
+def _path_below_root(scope: Scope) -> str:
     """Return the path that is asked, as seen from the application."""
     return str(scope["path"]).removeprefix(str(scope.get("root_path", "")))
 
 
-def put_under(scope: Scope, base_path: str) -> None:
+def apply_base_path(scope: Scope, base_path: str) -> None:
     """Let a request be one below a base path; the proxy in front may or may not have taken that away."""
     scope["root_path"] = base_path
     if not f"{scope['path']}/".startswith(f"{base_path}/"):
@@ -244,12 +246,12 @@ async def _read(receive: Receive, most: int) -> bytes:
         parts.append(message.get("body", b""))
         size += len(parts[-1])
         if size > most:
-            raise _over(most)
+            raise _too_large_problem(most)
         if not message.get("more_body"):
             return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _counted(receive: Receive, most: int) -> Receive:
+def _limit_bytes(receive: Receive, most: int) -> Receive:
     size = 0
 
     async def counted() -> Message:
@@ -263,12 +265,12 @@ def _counted(receive: Receive, most: int) -> Receive:
     return counted
 
 
-def _over(most: int) -> ProblemError:
+def _too_large_problem(most: int) -> ProblemError:
     known = f"{most // MEGABYTE} MB ({most:,} bytes)" if most >= MEGABYTE else f"{most:,} bytes"
     return too_large(f"What was sent is too large: {known} are the most here.", "Send less, or in parts.")
 
 
-def refused_or(body: bytes) -> bytes:
+def check_json(body: bytes) -> bytes:
     """Return a body of JSON as it is; refuse one that no record could hold.
 
     Python reads more than JSON allows: halves of characters, NaN and Infinity. What it cannot read at all is left to
@@ -282,16 +284,16 @@ def refused_or(body: bytes) -> bytes:
     doubtful = b"\\ud" in lower or b"\\u0000" in lower or b"NaN" in body or b"Infinity" in body
     if doubtful:
         try:
-            found = json.loads(body, parse_constant=_no_number)
+            found = json.loads(body, parse_constant=_reject_constant)
         except (ValueError, RecursionError):
             return body
         for text in _texts(found):
-            if "\0" in text or (not text.isascii() and not _whole(text)):
+            if "\0" in text or (not text.isascii() and not _is_valid_unicode(text)):
                 raise _malformed("A text in the body has a NUL or half of a character.")
     return body
 
 
-def _no_number(name: str) -> Any:
+def _reject_constant(name: str) -> Any:
     raise _malformed(f"{name} is no number of JSON.")
 
 
@@ -308,7 +310,7 @@ def _texts(found: Any) -> Iterable[str]:
             waiting += each.values()
 
 
-def _whole(text: str) -> bool:
+def _is_valid_unicode(text: str) -> bool:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -320,7 +322,7 @@ def _malformed(what: str) -> ProblemError:
     return ProblemError(400, "malformed", "Malformed JSON", what, "Send one JSON document in UTF-8.")
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
+def _replay_body(body: bytes, receive: Receive) -> Receive:
     given = False
 
     async def replayed() -> Message:
@@ -333,7 +335,7 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
     return replayed
 
 
-def told(error: BaseException, incident: str, scope: Mapping[str, Any]) -> str:
+def describe_error(error: BaseException, incident: str, scope: Mapping[str, Any]) -> str:
     """Return what the log says of an error: its kinds and places; not its text, which may hold what was sent."""
     route = getattr(scope.get("route"), "path", "no route")
     lines = [f"incident {incident}: {scope.get('method')} {route}"]
@@ -348,7 +350,7 @@ def told(error: BaseException, incident: str, scope: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def placed(error: BaseException) -> str:
+def describe_frames(error: BaseException) -> str:
     """Return the kind of an error and where it was raised; not its text, which may hold what was sent."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" at {frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
@@ -365,7 +367,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def name_of(host: str) -> str:
+def host_name(host: str) -> str:
     """Return the name or address in a Host header, without the port and the brackets of IPv6."""
     text = host.strip().lower()
     if text.startswith("["):

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tavola.errors import ErrorKind, TavolaError
 
 DRAIN_S = 10  # how long answers under way may take once it is asked to stop
-MAY_LEAVE = "tavola.may_leave"
+CANCEL_ON_DISCONNECT = "tavola.may_leave"
 _BACKLOG = 1024
 
 
@@ -51,7 +51,7 @@ class Address:
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
 
-class Serving:
+class RunningServer:
     """An application that is being served."""
 
     def __init__(self, address: Address, server: uvicorn.Server) -> None:
@@ -63,7 +63,7 @@ class Serving:
         """The URL for a browser."""
         return self.address.url
 
-    def hurry(self) -> None:
+    def stop_now(self) -> None:
         """Stop, and do not wait for slow clients: their connections are cut."""
         self._server.should_exit = True
         self._server.force_exit = True
@@ -91,23 +91,25 @@ def serve(
 async def _serve(application: Starlette, host: str, port: int, ready: Callable[[Address], None]) -> None:
     loop = asyncio.get_running_loop()
     asked = asyncio.Event()
-    under_way: list[Serving] = []
+    under_way: list[RunningServer] = []
 
     def end() -> None:
         for each in under_way if asked.is_set() else ():
-            each.hurry()
+            each.stop_now()
         asked.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, end)
-    async with serving(application, host, port) as served:
+    async with running_server(application, host, port) as served:
         under_way.append(served)
         ready(served.address)
         await asked.wait()
 
 
 @asynccontextmanager
-async def serving(application: Starlette, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[Serving]:
+async def running_server(
+    application: Starlette, host: str = "127.0.0.1", port: int = 0
+) -> AsyncIterator[RunningServer]:
     """Serve on the running loop while the block runs; port 0 takes a free one. Signals are left to the caller.
 
     What the application raises while it starts is raised here.
@@ -115,12 +117,12 @@ async def serving(application: Starlette, host: str = "127.0.0.1", port: int = 0
     sockets = open_sockets(host, port)
     try:
         ending = asyncio.Event()
-        server = _Server(_configuration(_Ending(application, ending)))
+        server = _Server(_uvicorn_config(_DisconnectOnShutdown(application, ending)))
         async with application.router.lifespan_context(application):
             task = asyncio.create_task(server.serve(sockets=sockets), name="serving")
             try:
                 await server.answering.wait()
-                yield Serving(Address(host, sockets[0].getsockname()[1]), server)
+                yield RunningServer(Address(host, sockets[0].getsockname()[1]), server)
             finally:
                 ending.set()
                 server.should_exit = True
@@ -130,7 +132,7 @@ async def serving(application: Starlette, host: str = "127.0.0.1", port: int = 0
             each.close()
 
 
-class _Ending:
+class _DisconnectOnShutdown:
     """ASGI: tells a stream of events that its client is gone once serving ends, for it would go on for ever.
 
     It tells the same to whoever put `MAY_LEAVE` into the scope: its answer is not worth waiting for.
@@ -150,7 +152,7 @@ class _Ending:
         async def sent(message: Message) -> None:
             nonlocal events, open_
             if message["type"] == "http.response.start":
-                events = _is_events(message)
+                events = _is_event_stream(message)
             open_ = message["type"] == "http.response.start" or bool(message.get("more_body"))
             await send(message)
 
@@ -159,7 +161,7 @@ class _Ending:
             ended = asyncio.ensure_future(self.ending.wait())
             try:
                 await asyncio.wait({waiting, ended}, return_when=asyncio.FIRST_COMPLETED)
-                if not waiting.done() and (events or scope.get(MAY_LEAVE)):
+                if not waiting.done() and (events or scope.get(CANCEL_ON_DISCONNECT)):
                     return {"type": "http.disconnect"}
                 return await waiting
             finally:
@@ -171,14 +173,14 @@ class _Ending:
             await send({"type": "http.response.body", "body": b""})  # else uvicorn takes it for a mistake
 
 
-def _is_events(start: Message) -> bool:
+def _is_event_stream(start: Message) -> bool:
     return any(
         name.lower() == b"content-type" and value.startswith(b"text/event-stream")
         for name, value in start.get("headers", ())
     )
 
 
-def _configuration(application: ASGIApp) -> uvicorn.Config:
+def _uvicorn_config(application: ASGIApp) -> uvicorn.Config:
     return uvicorn.Config(
         application,
         http="httptools",

@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 
 from tavola.apps.service_desk import service
 from tavola.apps.service_desk.web import create
-from tavola.apps.shell import Settings, serving
+from tavola.apps.shell import Settings, running_server
 from tests.apps.conftest import Run
 from tests.apps.service_desk.conftest import SECRET, Desk
 
@@ -163,7 +163,7 @@ def test_a_server_logs_no_address_with_its_question(run: Run[Any], caplog: pytes
     caplog.set_level(logging.DEBUG)
 
     async def work() -> bytes:
-        async with serving(create(Settings(secret=SECRET))) as served:
+        async with running_server(create(Settings(secret=SECRET))) as served:
             reader, writer = await asyncio.open_connection("127.0.0.1", served.address.port)
             request = f"GET /tickets?caller={quote(NUMBER)} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
             writer.write(request.encode())

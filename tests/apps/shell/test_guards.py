@@ -13,7 +13,7 @@ import pytest
 from fastapi import FastAPI, Request
 from fastapi.testclient import TestClient
 
-from tavola.apps.shell import Pages, Settings, Upload, new_application, opened_store, serving, shell_of
+from tavola.apps.shell import Pages, Settings, Upload, new_application, opened_store, running_server, shell_of
 from tests.apps.conftest import Run
 from tests.apps.shell.parts import sample
 
@@ -225,7 +225,7 @@ def test_head_is_answered_by_a_server(run: Run[Any]) -> None:
     """The length of a body that is not sent confuses no connection."""
 
     async def asked() -> bytes:
-        async with serving(sample(), port=0) as served:
+        async with running_server(sample(), port=0) as served:
             reader, writer = await asyncio.open_connection("127.0.0.1", served.address.port)
             line = b"HEAD /healthz HTTP/1.1\r\nHost: localhost\r\n"
             writer.write(line + b"\r\n" + line + b"Connection: close\r\n\r\n")

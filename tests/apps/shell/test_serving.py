@@ -16,7 +16,7 @@ import pytest
 from fastapi import FastAPI
 
 from tavola import TavolaError
-from tavola.apps.shell import Address, AddressTaken, serve, serving
+from tavola.apps.shell import Address, AddressTaken, running_server, serve
 from tests.apps.conftest import Run
 from tests.apps.shell.parts import sample
 
@@ -43,7 +43,7 @@ def test_a_free_port_is_taken_and_told(run: Run[Any]) -> None:
     """Port 0 takes a free one; the application answers while the block runs and no longer."""
 
     async def tried() -> int:
-        async with serving(sample()) as served:
+        async with running_server(sample()) as served:
             assert served.url == f"http://127.0.0.1:{served.address.port}"
             assert await get(served.address.port, "/readyz") == 200
         with pytest.raises(OSError, match="refused"):
@@ -63,7 +63,7 @@ def test_a_port_that_is_taken_is_told_before_anything_is_opened(run: Run[Any]) -
         yield
 
     async def tried(port: int) -> None:
-        async with serving(FastAPI(lifespan=life), port=port):
+        async with running_server(FastAPI(lifespan=life), port=port):
             pass
 
     with socket.socket() as other:
@@ -79,7 +79,7 @@ def test_an_address_that_is_not_ours_is_told(host: str, port: int, run: Run[Any]
     """A host that is not this machine's, or no port, is a sentence and no traceback."""
 
     async def tried() -> None:
-        async with serving(sample(), host, port):
+        async with running_server(sample(), host, port):
             pass
 
     with pytest.raises(AddressTaken, match="Cannot listen on port"):
@@ -95,7 +95,7 @@ def test_what_an_application_raises_while_it_starts_comes_out(run: Run[Any]) -> 
         yield
 
     async def tried(port: int) -> None:
-        async with serving(FastAPI(lifespan=life), port=port):
+        async with running_server(FastAPI(lifespan=life), port=port):
             pass
 
     with socket.socket() as other:
@@ -126,7 +126,7 @@ def test_an_answer_under_way_is_finished(run: Run[Any]) -> None:
         return "x"
 
     async def tried() -> int:
-        async with serving(application) as served:
+        async with running_server(application) as served:
             answer = asyncio.create_task(get(served.address.port, "/slow"))
             await asked.wait()
             asyncio.get_running_loop().call_later(0.05, go.set)
@@ -148,10 +148,10 @@ def test_a_hurry_does_not_wait(run: Run[Any]) -> None:
         return "x"
 
     async def tried() -> None:
-        async with serving(application) as served:
+        async with running_server(application) as served:
             answer = asyncio.create_task(get(served.address.port, "/never"))
             await asked.wait()
-            served.hurry()
+            served.stop_now()
         with pytest.raises((OSError, http.client.HTTPException)):
             await answer
 

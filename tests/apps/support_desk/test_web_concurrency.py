@@ -8,7 +8,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from tavola.apps.shell import serving
+from tavola.apps.shell import running_server
 from tavola.apps.support_desk.web import create
 from tests.apps.conftest import Run, Target
 from tests.apps.support_desk.desks import SECRET
@@ -49,7 +49,7 @@ def test_s08_two_hundred_duplicates_make_one_ticket(target: Target, run: Run[Any
     """Of two hundred requests under one key, at the same time, one opens the ticket and all are told of it."""
 
     async def steps() -> tuple[list[Any], Any]:
-        async with serving(application(target), port=0) as served:
+        async with running_server(application(target), port=0) as served:
             address = (served.address.host, served.address.port)
             body = {"customer_id": "cust-001", "symptom_text": "Nothing prints."}
             requests = [
@@ -70,7 +70,7 @@ def test_who_means_whatever_version_is_not_told_of_another(target: Target, run: 
     """`If-Match: *`, and no If-Match where it is optional, are tried again on what others left: never a 412 for a version nobody named."""
 
     async def steps() -> tuple[list[int], list[int], Any]:
-        async with serving(application(target), port=0) as served:
+        async with running_server(application(target), port=0) as served:
             address = (served.address.host, served.address.port)
             body = {"customer_id": "cust-001", "symptom_text": "Nothing prints."}
             _, _, opened = await asked(address, "POST", "/tickets", body)
@@ -98,7 +98,7 @@ def test_changes_that_race_leave_one_history(target: Target, run: Run[Any]) -> N
     """Of changes meant for one version, one is done and the others are told; the events say what happened, in order."""
 
     async def steps() -> tuple[list[int], Any, Any]:
-        async with serving(application(target), port=0) as served:
+        async with running_server(application(target), port=0) as served:
             address = (served.address.host, served.address.port)
             body = {"customer_id": "cust-001", "symptom_text": "Nothing prints."}
             _, _, opened = await asked(address, "POST", "/tickets", body)

@@ -205,7 +205,7 @@ def test_zooming_into_ranges_of_keys_shows_the_keys(
 ) -> None:
     """Where rows are ranges, the part that is brushed comes in finer rows; the URL keeps it, and all can be shown again."""
     studio_server = housed(desk.engine)
-    watch = studio_server.studio.watch
+    watch = studio_server.studio.monitor
     assert watch is not None
     with watch.lock:
         for number in range(4_000):
@@ -311,7 +311,7 @@ def test_a_thousand_rows_and_six_hundred_columns_are_painted(
 
 def fill(studio_server: ServedStudio, clock: ManualClock) -> None:
     """Give a thousand keys something in each of six hundred seconds, without asking the engine for it."""
-    watch = studio_server.studio.watch
+    watch = studio_server.studio.monitor
     assert watch is not None
     arn = table_arn(SCOPE, "Tickets")
     schema_keys = [_key(f"KEY#{number}") for number in range(1_000)]

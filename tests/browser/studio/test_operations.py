@@ -16,7 +16,7 @@ from tavola.cli.studio_options import directory_reader
 from tavola.engine import Engine
 from tavola.protocol.faults import Fault
 from tavola.studio.monitoring.counters import CELLS_MAX
-from tavola.studio.studio import LogQuestion
+from tavola.studio.studio import LogQuery
 from tests.browser.stage import NARROW, Stage, accessibility_faults, overflow
 from tests.browser.studio.conftest import Housed
 from tools.studio_server import REGION, SCOPE, ServedStudio
@@ -75,7 +75,7 @@ def _records() -> list[dict[str, Any]]:
     ]
 
 
-def _log(question: LogQuestion) -> Iterator[Mapping[str, Any]]:
+def _log(question: LogQuery) -> Iterator[Mapping[str, Any]]:
     wanted = [
         record
         for record in reversed(_records())

@@ -16,7 +16,7 @@ from playwright.sync_api import Page, expect
 from tavola.clock import ManualClock
 from tavola.engine import Engine
 from tavola.studio.api import changes as changes_api
-from tavola.studio.changes import Follower
+from tavola.studio.changes import StreamFollower
 from tests.browser.stage import accessibility_faults, overflow
 from tests.browser.studio.conftest import Housed
 from tools.studio_server import SCOPE, ServedStudio
@@ -125,7 +125,7 @@ def test_two_lost_connections_lose_and_double_nothing(
     real = changes_api._events
     connections = 0
 
-    async def dropping(follower: Follower) -> AsyncIterator[bytes]:
+    async def dropping(follower: StreamFollower) -> AsyncIterator[bytes]:
         nonlocal connections
         connections += 1
         sent = 0
@@ -164,7 +164,7 @@ def test_a_page_that_nobody_sees_lets_its_connection_go(
     real = changes_api._events
     open_ = opened = 0
 
-    async def counted(follower: Follower) -> AsyncIterator[bytes]:
+    async def counted(follower: StreamFollower) -> AsyncIterator[bytes]:
         nonlocal open_, opened
         open_, opened = open_ + 1, opened + 1
         try:

@@ -25,7 +25,7 @@ from tavola.apps.shell.operations import groups_of
 from tavola.apps.shell.pages import Pages
 from tavola.apps.shell.problems import problem_of
 from tavola.apps.shell.stores import OpenedStore, Settings
-from tavola.web import BODY_BYTES_MAX, Guard, ProblemError, Upload, not_found
+from tavola.web import BODY_BYTES_MAX, ProblemError, RequestGuard, Upload, not_found
 
 Life = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
@@ -128,7 +128,7 @@ def new_application(
     _handle_errors(application, pages)
     _add_routes(application, shell)
     application.add_middleware(
-        Guard,
+        RequestGuard,
         hosts=settings.hosts,
         body_bytes_max=body_bytes_max,
         accepts=accepts,

@@ -28,7 +28,7 @@ from tavola import (
 from tavola.apps.shell.places import Place, room_in
 from tavola.clock import SYSTEM_CLOCK, monotonic
 from tavola.patterns import Projected, ProjectionFailed, Rebuilt
-from tavola.web import placed
+from tavola.web import describe_frames
 
 State = Literal["stopped", "starting", "rebuilding", "following", "failing"]
 
@@ -321,4 +321,4 @@ def cause_of(error: BaseException) -> str:
         return f"{len(error.failed)} records, {cause_of(error.failed[0].error)}"
     if isinstance(error, Fault | StreamError | CheckpointRefused | OSError):
         return f"{type(error).__name__}: {error}"
-    return placed(error)
+    return describe_frames(error)

@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 from tavola.apps.shell.application import new_application, shell_of
 from tavola.apps.shell.pages import HOME, Link, Pages
 from tavola.apps.shell.stores import Settings
-from tavola.web import put_under
+from tavola.web import apply_base_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Start(Starlette):
         """Answer, under a base path that the proxy in front may or may not have taken away."""
         if scope["type"] == "http":
             if self.base_path:
-                put_under(scope, self.base_path)
+                apply_base_path(scope, self.base_path)
             scope[HOME] = self.base_path
         await super().__call__(scope, receive, send)
 

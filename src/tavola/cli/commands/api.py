@@ -87,13 +87,13 @@ def api(
 
 
 async def _answer(kept: StudioTarget, endpoint: Any, given: bytes) -> None:
-    from tavola.studio import encode_answer
+    from tavola.studio import encode_response
 
     question = endpoint.parse_body(given)
     async with open_studio(kept) as studio:
-        answer = await endpoint.answer(studio, question)
+        answer = await endpoint.call(studio, question)
         if not endpoint.raw:
-            say(encode_answer(answer).decode())
+            say(encode_response(answer).decode())
         elif hasattr(answer, "body_iterator"):
             async for part in answer.body_iterator:
                 say_bytes(part if isinstance(part, bytes) else part.encode())
@@ -120,7 +120,7 @@ def _list(endpoints: tuple[Any, ...], *, as_json: bool) -> None:
             {
                 "method": each.method,
                 "path": each.path,
-                "changes": each.changes,
+                "changes": each.is_write,
                 "raw": each.raw,
                 "takes": [{"name": name, "needed": needed, "type": kind} for name, needed, kind in members],
                 "says": sentence,
@@ -131,7 +131,7 @@ def _list(endpoints: tuple[Any, ...], *, as_json: bool) -> None:
         return
     for each, members, sentence in rows:
         taken = ", ".join(f"{name}{'*' if needed else ''}" for name, needed, _ in members)
-        say(f"{each.name}{'  (changes)' if each.changes else ''}")
+        say(f"{each.name}{'  (changes)' if each.is_write else ''}")
         say(f"    {sentence}")
         if taken:
             say(f"    {taken}")
@@ -141,5 +141,5 @@ def _list(endpoints: tuple[Any, ...], *, as_json: bool) -> None:
 def _members(endpoint: Any) -> list[tuple[str, bool, str]]:
     return [
         (each.name, each.default is MISSING and each.default_factory is MISSING, str(each.type))
-        for each in fields(endpoint.asks)
+        for each in fields(endpoint.request_type)
     ]

@@ -174,10 +174,10 @@ async def _serve(place: DemoServer, stopping: Any) -> AsyncIterator[Listening]:
 def _studio_target(place: DemoServer, endpoint: str) -> StudioTarget:
     """Return what the studio shows: all tables of the demo, with the designs of the applications."""
     from tavola.protocol.accounts import DEFAULT_SCOPE
-    from tavola.studio import Where
+    from tavola.studio import TablesLocation
 
     declared = load_declared_designs(designs_of(APPLICATIONS))
-    where = Where("file", str(place.file.absolute()), place.region, DEFAULT_SCOPE.account, endpoint)
+    where = TablesLocation("file", str(place.file.absolute()), place.region, DEFAULT_SCOPE.account, endpoint)
     return StudioTarget(
         place.engine,
         where,

@@ -191,13 +191,13 @@ def _studio_target(
     beside: StudioSettings, engine: Engine, file: Path | None, access_log: Path | None, iam: Path | None
 ) -> StudioTarget:
     from tavola.protocol.accounts import DEFAULT_SCOPE
-    from tavola.studio import Where
+    from tavola.studio import TablesLocation
 
     declared = load_declared_designs(beside.designs)
     kind, text = ("memory", "in memory") if file is None else ("file", str(file.absolute()))
     return StudioTarget(
         engine,
-        Where(kind, text, beside.region, DEFAULT_SCOPE.account),  # type: ignore[arg-type]  # one of two
+        TablesLocation(kind, text, beside.region, DEFAULT_SCOPE.account),  # type: ignore[arg-type]  # one of two
         beside.region,
         DEFAULT_SCOPE.account,
         read_only=False,
@@ -221,7 +221,7 @@ async def _serve(
     """Serve the endpoint and the studio until the block ends; the studio goes first."""
     from tavola.server import Server, ServerLimits, allow_files
     from tavola.studio import create
-    from tavola.web import serving
+    from tavola.web import running_server
 
     server = Server(engine, host=host, port=port, safeguards=safeguards)
     allow_files(ServerLimits().connections_max + _FILES_BESIDE)
@@ -230,8 +230,8 @@ async def _serve(
         where = replace(kept.where, endpoint=server.endpoint.url)
         async with open_studio(replace(kept, where=where)) as studio:
             face = create(studio, hosts=allowed_host_names(beside.host, safeguards.hosts))
-            async with serving(face, beside.host, beside.port) as served:
-                stopping.on_hurry(served.hurry)
+            async with running_server(face, beside.host, beside.port) as served:
+                stopping.on_hurry(served.stop_now)
                 yield server.endpoint, f"{served.url}/"
     finally:
         await stopping.unless_hurried(server.stop())

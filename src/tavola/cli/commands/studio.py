@@ -151,12 +151,12 @@ async def _serve(
 ) -> AsyncIterator[Listening]:
     from tavola.cli.server_loop import running_background_work
     from tavola.studio import create
-    from tavola.web import serving
+    from tavola.web import running_server
 
     async with running_background_work(kept.engine), open_studio(kept) as studio:
         face = create(studio, base_path=base_path, hosts=allowed_host_names(host, hosts))
-        async with serving(face, host, port) as served:
-            stopping.on_hurry(served.hurry)
+        async with running_server(face, host, port) as served:
+            stopping.on_hurry(served.stop_now)
             yield Listening(served.address, base_path)
 
 

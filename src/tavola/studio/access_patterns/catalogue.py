@@ -28,8 +28,8 @@ from tavola.model.document import (
     TableDesign,
     WritePattern,
 )
-from tavola.studio.access_patterns.input_values import EntryKind, kind_of, text_of, typed
-from tavola.studio.problems import Refused
+from tavola.studio.access_patterns.input_values import InputKind, attribute_text, input_kind, value_text
+from tavola.studio.problems import RequestRefused
 from tavola.studio.types import AttributeValue
 
 PatternKind = Literal["key", "query", "collection", "need", "write"]
@@ -46,7 +46,7 @@ class PatternParameter:
     """One value that a pattern is asked with, as a form shows it."""
 
     name: str
-    kind: EntryKind
+    kind: InputKind
     role: ParameterRole
     required: bool
     operators: tuple[str, ...]  # that it may be compared by, the usual one first
@@ -88,10 +88,10 @@ class DesignedPattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class PatternEntry:
     """A pattern with what it was made of: the parts of the design that planning goes by."""
 
-    told: DesignedPattern
+    summary: DesignedPattern
     table: TableDesign | None
     entity: EntityDesign | None = None
     key: KeyDesign | None = None
@@ -100,24 +100,24 @@ class Listed:
     need: Need | None = None
     write: WritePattern | None = None
     filtered: tuple[Given, ...] = ()  # conditions of a need that its key does not decide
-    stretched: tuple[
+    bucketed_fields: tuple[
         str, ...
     ] = ()  # fields of a partition that are given as a stretch: a query for each grain
 
 
-def catalogue(design: Design) -> tuple[Listed, ...]:
+def list_patterns(design: Design) -> tuple[PatternEntry, ...]:
     """Return every pattern of a design."""
-    found = [each for table in design.tables for each in _of_table(table)]
-    found += [_need(design, need) for need in design.needs]
+    found = [each for table in design.tables for each in _table_patterns(table)]
+    found += [_need_entry(design, need) for need in design.needs]
     return tuple(found)
 
 
-def listed(design: Design, id_: str) -> Listed:
+def find_pattern(design: Design, id_: str) -> PatternEntry:
     """Return a pattern by its id; refuse one that the design has not."""
-    for each in catalogue(design):
-        if each.told.id == id_:
+    for each in list_patterns(design):
+        if each.summary.id == id_:
             return each
-    raise Refused(
+    raise RequestRefused(
         "pattern-unknown",
         "There is no such access pattern",
         f"The design has no access pattern {id_}.",
@@ -126,7 +126,7 @@ def listed(design: Design, id_: str) -> Listed:
     )
 
 
-def home_of(design: Design, need: Need) -> TableDesign | None:
+def table_of_need(design: Design, need: Need) -> TableDesign | None:
     """Return the table that has all the entities of a need; None where there is none, or they are in several."""
     for table in design.tables:
         names = {entity.name for entity in table.entities}
@@ -135,41 +135,47 @@ def home_of(design: Design, need: Need) -> TableDesign | None:
     return None
 
 
-def routed(need: Need) -> bool:
+def has_full_route(need: Need) -> bool:
     """Tell whether a need's route says all of its request: a document may name an operation and none of its keys."""
     return need.route is not None and (need.route.operation == "scan" or bool(need.route.keys))
 
 
-def alone(design: Design, table: TableDesign | None) -> Design:
+def single_table_design(design: Design, table: TableDesign | None) -> Design:
     """Return the part of a design that is of one table: two designs side by side may call entities alike."""
     tables = () if table is None else (table,)
-    needs = tuple(need for need in design.needs if home_of(design, need) is table)
+    needs = tuple(need for need in design.needs if table_of_need(design, need) is table)
     return Design(tables, design.views, needs)
 
 
-def _of_table(table: TableDesign) -> Iterator[Listed]:
+def _table_patterns(table: TableDesign) -> Iterator[PatternEntry]:
     for entity in table.entities:
         if entity.primary is not None and entity.key is not None:
-            yield _pattern(table, entity, entity.key, entity.primary)
+            yield _pattern_entry(table, entity, entity.key, entity.primary)
         for pattern in entity.patterns:
             key = entity.key_on(pattern.index)
             if key is not None:
-                yield _pattern(table, entity, key, pattern)
+                yield _pattern_entry(table, entity, key, pattern)
         for write in entity.writes:
-            yield _write(table, entity, write)
+            yield _write_entry(table, entity, write)
     for collection in table.collections:
-        yield _collection(table, collection)
+        yield _collection_entry(table, collection)
 
 
-def _pattern(table: TableDesign, entity: EntityDesign, key: KeyDesign, pattern: PatternDesign) -> Listed:
+def _pattern_entry(
+    table: TableDesign, entity: EntityDesign, key: KeyDesign, pattern: PatternDesign
+) -> PatternEntry:
     own = pattern is entity.primary
     access = pattern.access or AccessPattern(f"{entity.name}.{pattern.name}")
-    parameters = [_parameter(entity.field(name), "partition", required=True) for name in pattern.partition]
-    parameters += [
-        _parameter(entity.field(name), "partition", required=True) for name in pattern.sorts if own
+    parameters = [
+        _field_parameter(entity.field(name), "partition", required=True) for name in pattern.partition
     ]
     parameters += [
-        _parameter(entity.field(name), "sort", required=False, operators=_operators(entity.field(name)))
+        _field_parameter(entity.field(name), "partition", required=True) for name in pattern.sorts if own
+    ]
+    parameters += [
+        _field_parameter(
+            entity.field(name), "sort", required=False, operators=_sort_operators(entity.field(name))
+        )
         for name in pattern.sorts
         if not own
     ]
@@ -185,7 +191,7 @@ def _pattern(table: TableDesign, entity: EntityDesign, key: KeyDesign, pattern: 
         entities=(entity.name,),
         index=pattern.index,
         operation=got if own else "Query",
-        key=key_words(key),
+        key=describe_key(key),
         result=pattern.result or entity.name,
         parameters=tuple(parameters),
         runnable=True,
@@ -203,10 +209,10 @@ def _pattern(table: TableDesign, entity: EntityDesign, key: KeyDesign, pattern: 
         transactional=access.transactional,
         description="",
     )
-    return Listed(told, table, entity, key, pattern)
+    return PatternEntry(told, table, entity, key, pattern)
 
 
-def _collection(table: TableDesign, collection: CollectionDesign) -> Listed:
+def _collection_entry(table: TableDesign, collection: CollectionDesign) -> PatternEntry:
     access = collection.access or AccessPattern(collection.name)
     members = [table.entity(member.entity) for member in collection.members]
     owner = next(
@@ -230,7 +236,7 @@ def _collection(table: TableDesign, collection: CollectionDesign) -> Listed:
         key=tuple(words),
         result=collection.name,
         parameters=tuple(
-            _parameter(owner.field(name), "partition", required=True) for name in collection.parts
+            _field_parameter(owner.field(name), "partition", required=True) for name in collection.parts
         ),
         runnable=True,
         reason="",
@@ -247,10 +253,10 @@ def _collection(table: TableDesign, collection: CollectionDesign) -> Listed:
         transactional=False,
         description=collection.description,
     )
-    return Listed(told, table, owner, key, collection=collection)
+    return PatternEntry(told, table, owner, key, collection=collection)
 
 
-def _write(table: TableDesign, entity: EntityDesign, write: WritePattern) -> Listed:
+def _write_entry(table: TableDesign, entity: EntityDesign, write: WritePattern) -> PatternEntry:
     assert entity.key is not None, "what lives in a table has a key"
     together = write.transactional or bool(write.together)
     verb = {"put": "PutItem", "update": "UpdateItem", "delete": "DeleteItem"}[write.kind]
@@ -263,7 +269,7 @@ def _write(table: TableDesign, entity: EntityDesign, write: WritePattern) -> Lis
         entities=(entity.name,),
         index=None,
         operation="TransactWriteItems" if together else verb if write.items == 1 else "BatchWriteItem",
-        key=key_words(entity.key),
+        key=describe_key(entity.key),
         result=entity.name,
         parameters=(),
         runnable=False,
@@ -279,27 +285,27 @@ def _write(table: TableDesign, entity: EntityDesign, write: WritePattern) -> Lis
         items=write.items,
         item_bytes=write.item_bytes,
         transactional=together,
-        description=_changes(write),
+        description=_describe_changes(write),
     )
-    return Listed(told, table, entity, entity.key, write=write)
+    return PatternEntry(told, table, entity, entity.key, write=write)
 
 
-def _need(design: Design, need: Need) -> Listed:
+def _need_entry(design: Design, need: Need) -> PatternEntry:
     """Return a need as it is asked: by its route, or by the key that serves it best."""
-    table = home_of(design, need)
+    table = table_of_need(design, need)
     entity = None if table is None else table.entity(need.entities[0])
     key, reason, operation, index = None, "", "Query", None
     filtered: tuple[Given, ...] = ()
     stretched: tuple[str, ...] = ()
     if table is None:
-        reason = f"No table has {_joined(need.entities)}, so nothing can be asked yet."
+        reason = f"No table has {_join_names(need.entities)}, so nothing can be asked yet."
     elif need.route is not None and need.route.index not in (None, *(each.name for each in table.indexes)):
         index = need.route.index
         reason = f"It is asked on {index}, and {table.name} has no such index."
-    elif need.route is not None and routed(need):
+    elif need.route is not None and has_full_route(need):
         operation, index = _OPERATIONS[need.route.operation], need.route.index
     else:
-        ways = LintContext(alone(design, table)).access_paths(need)
+        ways = LintContext(single_table_design(design, table)).access_paths(need)
         if need.route is not None:  # which says where, and not by which key
             ways = tuple(way for way in ways if way.key.index == need.route.index)
         best = next(iter(ways), None)
@@ -323,9 +329,9 @@ def _need(design: Design, need: Need) -> Listed:
         entities=need.entities,
         index=index,
         operation=operation if not reason else "",
-        key=() if key is None else key_words(key),
-        result=_joined(need.entities),
-        parameters=() if table is None or entity is None else tuple(_conditions(table, entity, need)),
+        key=() if key is None else describe_key(key),
+        result=_join_names(need.entities),
+        parameters=() if table is None or entity is None else tuple(_need_parameters(table, entity, need)),
         runnable=not reason,
         reason=reason,
         shards=shards_to_read(key),
@@ -341,30 +347,30 @@ def _need(design: Design, need: Need) -> Listed:
         transactional=access.transactional,
         description="",
     )
-    return Listed(told, table, entity, key, need=need, filtered=filtered, stretched=stretched)
+    return PatternEntry(told, table, entity, key, need=need, filtered=filtered, bucketed_fields=stretched)
 
 
-def _conditions(table: TableDesign, entity: EntityDesign, need: Need) -> Iterator[PatternParameter]:
+def _need_parameters(table: TableDesign, entity: EntityDesign, need: Need) -> Iterator[PatternParameter]:
     """Give the conditions of a need, or of its route: each is compared in the way that it says."""
-    for name, field, given, role in conditions_of(table, entity, need):
-        yield replace(_condition(field, given, role), name=name)
+    for name, field, given, role in need_conditions(table, entity, need):
+        yield replace(_condition_parameter(field, given, role), name=name)
 
 
-def conditions_of(
+def need_conditions(
     table: TableDesign, entity: EntityDesign, need: Need
 ) -> Iterator[tuple[str, FieldDesign, Given, ParameterRole]]:
     """Give each condition of a need, or of its route, with its name in a form: the field's, and its operator where it has two."""
     told: list[tuple[FieldDesign, Given, ParameterRole]] = []
-    if need.route is None or not routed(need):
+    if need.route is None or not has_full_route(need):
         known = {field.name: field for field in entity.fields}
         told += [(known[given.field], given, "partition") for given in need.where if given.field in known]
     else:
         many = need.route.operation == "batch_get"
         for given in need.route.keys:
             each = Given(given.field, "in") if many and given.value is None else given
-            told.append((attribute_field(table, entity, given.field), each, "partition"))
+            told.append((field_of_attribute(table, entity, given.field), each, "partition"))
         for given in need.route.filters:
-            told.append((attribute_field(table, entity, given.field), given, "filter"))
+            told.append((field_of_attribute(table, entity, given.field), given, "filter"))
     names = [field.name for field, _, _ in told]
     taken: dict[str, int] = {}
     for field, given, role in told:
@@ -373,7 +379,7 @@ def conditions_of(
         yield name if taken[name] == 1 else f"{name} {taken[name]}", field, given, role
 
 
-def attribute_field(table: TableDesign, entity: EntityDesign, attribute: str) -> FieldDesign:
+def field_of_attribute(table: TableDesign, entity: EntityDesign, attribute: str) -> FieldDesign:
     """Return the field that an attribute is of; of a key that a template makes, one that has its type."""
     for field in entity.fields:
         if field.attribute == attribute:
@@ -384,55 +390,55 @@ def attribute_field(table: TableDesign, entity: EntityDesign, attribute: str) ->
     )
 
 
-def _condition(field: FieldDesign, given: Given, role: ParameterRole) -> PatternParameter:
+def _condition_parameter(field: FieldDesign, given: Given, role: ParameterRole) -> PatternParameter:
     values: tuple[AttributeValue, ...] = ()
     if given.value is not None:
         values = tuple(given.value["L"]) if given.operator in ("in", "between") else (given.value,)
-    told = tuple(text_of(field, value) or "" for value in values)
+    told = tuple(attribute_text(field, value) or "" for value in values)
     constant = told or (("",) if given.operator == "exists" else ())
-    base = _parameter(field, role, required=not constant, operators=(given.operator,))
+    base = _field_parameter(field, role, required=not constant, operators=(given.operator,))
     return replace(base, constant=constant)
 
 
-def _parameter(
+def _field_parameter(
     field: FieldDesign, role: ParameterRole, *, required: bool, operators: tuple[str, ...] = ("=",)
 ) -> PatternParameter:
-    choices = field.choices if field.choices and kind_of(field) == "choice" else ()
+    choices = field.choices if field.choices and input_kind(field) == "choice" else ()
     return PatternParameter(
         field.name,
-        kind_of(field),
+        input_kind(field),
         role,
         required,
         operators,
-        tuple(map(typed, choices)),
+        tuple(map(value_text, choices)),
         field.attribute,
         (),
         field.description,
     )
 
 
-def _operators(field: FieldDesign) -> tuple[str, ...]:
-    return (*SORT_OPERATORS, "begins_with") if kind_of(field) == "text" else SORT_OPERATORS
+def _sort_operators(field: FieldDesign) -> tuple[str, ...]:
+    return (*SORT_OPERATORS, "begins_with") if input_kind(field) == "text" else SORT_OPERATORS
 
 
-def key_words(key: KeyDesign) -> tuple[str, ...]:
+def describe_key(key: KeyDesign) -> tuple[str, ...]:
     """Return a key as people write it, an attribute each, a shard's number by its word."""
-    return tuple(f"{source.attribute} = {source_words(source)}" for source in key.sources)
+    return tuple(f"{source.attribute} = {describe_source(source)}" for source in key.sources)
 
 
-def source_words(source: SourceDesign) -> str:
+def describe_source(source: SourceDesign) -> str:
     """Return what a key attribute is made of, as people write it."""
     if source.template is None:
         return f"{{{source.field}}}"
-    return _shard_told(source.template)
+    return _readable_template(source.template)
 
 
-def _shard_told(template: Template) -> str:
+def _readable_template(template: Template) -> str:
     return template.source.replace(f"{{{SHARD}:04}}", "{shard}")
 
 
-def _changes(write: WritePattern) -> str:
-    told = _joined((*write.changes, *write.adds))
+def _describe_changes(write: WritePattern) -> str:
+    told = _join_names((*write.changes, *write.adds))
     return f"Changes {told}." if told else ""
 
 
@@ -441,5 +447,5 @@ def _is_descending(access: AccessPattern) -> bool:
     return access.descending or any(words in access.title.lower() for words in _LAST_FIRST)
 
 
-def _joined(names: tuple[str, ...]) -> str:
+def _join_names(names: tuple[str, ...]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""

@@ -13,12 +13,18 @@ from uuid import UUID
 from tavola.limits import BATCH_GET_KEYS_MAX
 from tavola.model import Entity, declared_tables, entities_of
 from tavola.model.document import EntityDesign
-from tavola.studio.access_patterns.catalogue import Listed
-from tavola.studio.access_patterns.input_values import value_of
-from tavola.studio.access_patterns.requests import WORDS, EnteredValue, How, Outgoing, Planned
-from tavola.studio.queries.client_code import target_of
-from tavola.studio.queries.languages import client_lines, command_of, python_of, snake
-from tavola.studio.studio import Where
+from tavola.studio.access_patterns.catalogue import PatternEntry
+from tavola.studio.access_patterns.input_values import parse_value
+from tavola.studio.access_patterns.requests import (
+    WORDS,
+    EnteredValue,
+    OutgoingRequest,
+    RequestPlan,
+    RunOptions,
+)
+from tavola.studio.queries.client_code import connection_target
+from tavola.studio.queries.languages import aws_cli_command, boto3_client_line, python_literal, snake_case
+from tavola.studio.studio import TablesLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,53 +36,59 @@ class PatternCode:
     cli: str
 
 
-def code_of(
-    found: Listed, planned: Planned, values: Sequence[EnteredValue], how: How, where: Where
+def render_pattern_code(
+    found: PatternEntry,
+    planned: RequestPlan,
+    values: Sequence[EnteredValue],
+    how: RunOptions,
+    where: TablesLocation,
 ) -> PatternCode:
     """Return a planned run as code."""
     endpoint = where.text if where.kind == "http" else None
     commands = [
-        command_of(planned.operation, _commanded(planned, request), region=where.region, endpoint=endpoint)
+        aws_cli_command(
+            planned.operation, _command_request(planned, request), region=where.region, endpoint=endpoint
+        )
         for request in planned.requests
     ]
     return PatternCode(
-        _client(found, values, how, where),
-        _boto3(found, planned, where.region, endpoint),
+        _client_program(found, values, how, where),
+        _boto3_program(found, planned, where.region, endpoint),
         "\n".join(commands),
     )
 
 
-def _commanded(planned: Planned, request: Outgoing) -> dict[str, Any]:
+def _command_request(planned: RequestPlan, request: OutgoingRequest) -> dict[str, Any]:
     """Return the options of a command: a limit counts what is read, so where that is sifted the command counts for itself."""
     if planned.limit is None:
         return dict(request.body)
     return dict(request.body) | {"MaxItems" if request.filter else "Limit": planned.limit}
 
 
-def _boto3(found: Listed, planned: Planned, region: str, endpoint: str | None) -> str:
+def _boto3_program(found: PatternEntry, planned: RequestPlan, region: str, endpoint: str | None) -> str:
     """Return a program that finds what the run finds."""
-    head = f"import boto3\n\n{client_lines(region, endpoint)}"
-    call = f"client.{snake(planned.operation)}"
+    head = f"import boto3\n\n{boto3_client_line(region, endpoint)}"
+    call = f"client.{snake_case(planned.operation)}"
     bodies = [dict(request.body) for request in planned.requests]
     if planned.operation == "GetItem":
-        return f'{head}request = {python_of(bodies[0])}\nitem = {call}(**request).get("Item")\nprint(item)\n'
+        return f'{head}request = {python_literal(bodies[0])}\nitem = {call}(**request).get("Item")\nprint(item)\n'
     if planned.operation == "TransactGetItems":
         return (
-            f"{head}request = {python_of(bodies[0])}\n"
+            f"{head}request = {python_literal(bodies[0])}\n"
             f'items = [each["Item"] for each in {call}(**request)["Responses"] if "Item" in each]\nprint(items)\n'
         )
-    requests = f"requests = {python_of(bodies)}\nitems = []\n"
+    requests = f"requests = {python_literal(bodies)}\nitems = []\n"
     if planned.operation == "BatchGetItem":
         assert found.table is not None
         return f"{head}{requests}{_BATCHES.format(table=found.table.name)}print(items)\n"
     limit = planned.limit
     sifted = planned.accepts is not None or any(request.filter for request in planned.requests)
     if limit is not None and not sifted:
-        requests = f"requests = {python_of([{**body, 'Limit': limit} for body in bodies])}\nitems = []\n"
+        requests = f"requests = {python_literal([{**body, 'Limit': limit} for body in bodies])}\nitems = []\n"
     loop = _PAGES.format(call=call, until="True" if limit is None else f"len(found) < {limit}")
-    order, imports = _sorting(found, planned)
+    order, imports = _sort_lines(found, planned)
     cut = "" if limit is None else f"items = items[:{limit}]\n"
-    fetch = _fetching(found) if planned.fetches else ""
+    fetch = _fetch_lines(found) if planned.fetches_items else ""
     note = _ROUGH if planned.accepts is not None else ""
     return f"{imports}{head}{requests}{loop}{order}{cut}{fetch}{note}print(items)\n"
 
@@ -116,11 +128,11 @@ items = [fetched[place] for place in places if place in fetched]
 _ROUGH = "# The key does not decide alone which items are asked for: compare them once more.\n"
 
 
-def _sorting(found: Listed, planned: Planned) -> tuple[str, str]:
+def _sort_lines(found: PatternEntry, planned: RequestPlan) -> tuple[str, str]:
     """Return the lines that put the answers of several requests in order, and what they import."""
     if planned.order != "merged" or len(planned.requests) < 2 or found.table is None:
         return "", ""
-    tags = {name: found.table.key_types.get(name, "S") for name in planned.places}
+    tags = {name: found.table.key_types.get(name, "S") for name in planned.sort_attributes}
     told = [
         f'Decimal(item[{name!r}]["N"])' if tag == "N" else f'item[{name!r}]["{tag}"]'
         for name, tag in tags.items()
@@ -130,13 +142,15 @@ def _sorting(found: Listed, planned: Planned) -> tuple[str, str]:
     return line, "from decimal import Decimal\n\n" if "N" in tags.values() else ""
 
 
-def _fetching(found: Listed) -> str:
+def _fetch_lines(found: PatternEntry) -> str:
     assert found.table is not None
     names = list(found.table.settings.key_names)
     return _FETCH.format(many=BATCH_GET_KEYS_MAX, names=names, table=found.table.name)
 
 
-def _client(found: Listed, values: Sequence[EnteredValue], how: How, where: Where) -> str | None:
+def _client_program(
+    found: PatternEntry, values: Sequence[EnteredValue], how: RunOptions, where: TablesLocation
+) -> str | None:
     """Return the run in terms of the design's classes; None where the design is a document, or it is a need."""
     if found.table is None or found.entity is None or found.need is not None:
         return None
@@ -155,7 +169,7 @@ def _client(found: Listed, values: Sequence[EnteredValue], how: How, where: Wher
     given = {value.name: value for value in values if value.value != ""}
     imports: set[str] = set()
     if found.collection is not None:
-        return _collected(found, entity, given, how, where, imports)
+        return _collection_program(found, entity, given, how, where, imports)
     assert found.pattern is not None, "writes are not planned"
     held = found.pattern
     named = [*held.partition, *(held.sorts if held is found.entity.primary else ())]
@@ -165,21 +179,23 @@ def _client(found: Listed, values: Sequence[EnteredValue], how: How, where: Wher
             break
         entered = given[name]
         texts = [entered.value, *([entered.until] if entered.operator == "between" else [])]
-        operands = ", ".join(_spelled(value_of(found.entity.field(name), text), imports) for text in texts)
+        operands = ", ".join(
+            _python_literal(parse_value(found.entity.field(name), text), imports) for text in texts
+        )
         told += f".{name}.{WORDS.get(entered.operator, 'eq')}({operands})"
     if held is found.entity.primary:
-        call = f"print(db.get({told}{_more(how)}))"
+        call = f"print(db.get({told}{_option_arguments(how)}))"
     else:
-        call = f"for found in db.query({told}{_more(how)}):\n        print(found)"
+        call = f"for found in db.query({told}{_option_arguments(how)}):\n        print(found)"
     return _program(entity.__module__, entity.__qualname__.split(".")[0], where, imports, call)
 
 
-def _collected(
-    found: Listed,
+def _collection_program(
+    found: PatternEntry,
     entity: type[Entity],
     given: Mapping[str, EnteredValue],
-    how: How,
-    where: Where,
+    how: RunOptions,
+    where: TablesLocation,
     imports: set[str],
 ) -> str | None:
     assert found.collection is not None
@@ -188,35 +204,37 @@ def _collected(
     if not hasattr(sys.modules.get(entity.__module__), name):
         return None
     told = f"{name}({_arguments(found.entity, found.collection.parts, given, imports)})"
-    return _program(entity.__module__, name, where, imports, f"print(db.collect({told}{_more(how)}))")
+    return _program(
+        entity.__module__, name, where, imports, f"print(db.collect({told}{_option_arguments(how)}))"
+    )
 
 
 def _arguments(
     entity: EntityDesign, names: Sequence[str], given: Mapping[str, EnteredValue], imports: set[str]
 ) -> str:
     return ", ".join(
-        f"{name}={_spelled(value_of(entity.field(name), given[name].value), imports)}"
+        f"{name}={_python_literal(parse_value(entity.field(name), given[name].value), imports)}"
         for name in names
         if name in given
     )
 
 
-def _more(how: How) -> str:
+def _option_arguments(how: RunOptions) -> str:
     told = ", newest_first=True" if how.newest_first else ""
     told += "" if how.limit is None else f", limit={how.limit}"
     return told + (", consistent=True" if how.consistent else "")
 
 
-def _program(module: str, name: str, where: Where, imports: set[str], line: str) -> str:
+def _program(module: str, name: str, where: TablesLocation, imports: set[str], line: str) -> str:
     head = "".join(f"{each}\n" for each in sorted(imports)) + ("\n" if imports else "")
     region = "" if where.kind == "aws" else f", region={where.region!r}"
     return (
         f"{head}from tavola import connect\nfrom {module} import {name}\n\n"
-        f"with connect({target_of(where)!r}{region}) as db:\n    {line}\n"
+        f"with connect({connection_target(where)!r}{region}) as db:\n    {line}\n"
     )
 
 
-def _spelled(value: Any, imports: set[str]) -> str:
+def _python_literal(value: Any, imports: set[str]) -> str:
     match value:
         case Decimal():
             imports.add("from decimal import Decimal")

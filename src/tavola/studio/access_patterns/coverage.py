@@ -13,7 +13,12 @@ from tavola.design.cost import write_pattern_units
 from tavola.design.findings import Finding
 from tavola.design.lint import LintContext, lint
 from tavola.model.document import Design, Given, TableDesign, needs_of
-from tavola.studio.access_patterns.catalogue import Listed, PatternKind, alone, catalogue
+from tavola.studio.access_patterns.catalogue import (
+    PatternEntry,
+    PatternKind,
+    list_patterns,
+    single_table_design,
+)
 
 CellState = Literal["", "serves", "could", "filters", "scans", "writes"]
 RowState = Literal["served", "filtered", "scanned", "unserved", "written"]
@@ -49,7 +54,7 @@ class CoverageCell:
     """What an index is to a pattern; `told` says it in words."""
 
     state: CellState
-    told: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +92,20 @@ class Coverage:
     unused: int
 
 
-def coverage(design: Design) -> Coverage:
+def build_coverage(design: Design) -> Coverage:
     """Return which index serves which pattern of a design."""
-    found = catalogue(design)
+    found = list_patterns(design)
     tables = [
-        _matrix(alone(design, table), table, [each for each in found if each.told.table == table.name])
+        _matrix(
+            single_table_design(design, table),
+            table,
+            [each for each in found if each.summary.table == table.name],
+        )
         for table in design.tables
     ]
-    homeless = [each for each in found if not each.told.table]
+    homeless = [each for each in found if not each.summary.table]
     if homeless:
-        tables.append(_matrix(_rest(design, homeless), None, homeless))
+        tables.append(_matrix(_homeless_needs(design, homeless), None, homeless))
     rows = [row for table in tables for row in table.rows if row.kind != "write"]
     columns = [column for table in tables for column in table.columns if column.index is not None]
     return Coverage(
@@ -109,13 +118,13 @@ def coverage(design: Design) -> Coverage:
     )
 
 
-def _rest(design: Design, homeless: Sequence[Listed]) -> Design:
+def _homeless_needs(design: Design, homeless: Sequence[PatternEntry]) -> Design:
     """Return the needs that are of no one table, with every table beside them."""
     needs = tuple(each.need for each in homeless if each.need is not None)
     return Design(design.tables, design.views, needs)
 
 
-def _matrix(design: Design, table: TableDesign | None, found: Sequence[Listed]) -> CoverageTable:
+def _matrix(design: Design, table: TableDesign | None, found: Sequence[PatternEntry]) -> CoverageTable:
     subject = LintContext(design)
     findings = lint(design, select=(*_OF_NEEDS, _UNUSED)).findings
     needs = {need.name: need for need in needs_of(design)}
@@ -126,20 +135,20 @@ def _matrix(design: Design, table: TableDesign | None, found: Sequence[Listed]) 
     rows = []
     for each in found:
         if each.write is not None:
-            rows.append(_written(each, places))
+            rows.append(_write_row(each, places))
             continue
-        need = needs.get(each.told.place)
+        need = needs.get(each.summary.place)
         paths = () if need is None else subject.access_paths(need)
         ways = {path.key.index: path.operation for path in paths}
-        rows.append(_row(each, places, ways, told.get(each.told.place)))
+        rows.append(_read_row(each, places, ways, told.get(each.summary.place)))
     columns = [] if table is None else _columns(table, places, rows, findings)
     return CoverageTable("" if table is None else table.name, tuple(columns), tuple(rows))
 
 
-def _row(
-    each: Listed, places: Sequence[str | None], ways: Mapping[str | None, str], finding: Finding | None
+def _read_row(
+    each: PatternEntry, places: Sequence[str | None], ways: Mapping[str | None, str], finding: Finding | None
 ) -> CoverageRow:
-    told = each.told
+    told = each.summary
     # A declared pattern has its key; a need without a route has the best that serves it, if one does.
     asked = told.runnable
     state: RowState = "served"
@@ -147,7 +156,7 @@ def _row(
         state = "unserved"
     elif told.operation == "Scan":
         state = "scanned"
-    elif _left(each):
+    elif _filtered_conditions(each):
         state = "filtered"
     cells = [_cell(each, place, ways.get(place, ""), asked=asked and place == told.index) for place in places]
     reason, remedy = ("", "")
@@ -157,27 +166,27 @@ def _row(
     return CoverageRow(told.id, told.kind, told.title, told.place, state, reason, remedy, tuple(cells))
 
 
-def _left(each: Listed) -> tuple[Given, ...]:
+def _filtered_conditions(each: PatternEntry) -> tuple[Given, ...]:
     """Return the conditions of a need that are left to a filter: by its key, or as its route says."""
     route = None if each.need is None else each.need.route
     return each.filtered or (() if route is None else route.filters)
 
 
-def _cell(each: Listed, place: str | None, way: str, *, asked: bool) -> CoverageCell:
+def _cell(each: PatternEntry, place: str | None, way: str, *, asked: bool) -> CoverageCell:
     where = "the table" if place is None else place
     if asked:
-        if each.told.operation == "Scan":
+        if each.summary.operation == "Scan":
             return CoverageCell("scans", f"It is asked by a scan of {where}.")
-        if left := _left(each):
+        if left := _filtered_conditions(each):
             fields = ", ".join(given.field for given in left)
             return CoverageCell("filters", f"{where} finds it, and {fields} is left to a filter.")
-        return CoverageCell("serves", f"{each.told.operation} on {where}.")
+        return CoverageCell("serves", f"{each.summary.operation} on {where}.")
     if way in ("get", "query"):
         return CoverageCell("could", f"{where} could serve it too, by a {way}.")
     return CoverageCell("", "")
 
 
-def _written(each: Listed, places: Sequence[str | None]) -> CoverageRow:
+def _write_row(each: PatternEntry, places: Sequence[str | None]) -> CoverageRow:
     assert each.table is not None
     assert each.entity is not None
     assert each.write is not None
@@ -192,7 +201,7 @@ def _written(each: Listed, places: Sequence[str | None]) -> CoverageRow:
             if amount
             else CoverageCell("", "")
         )
-    told = each.told
+    told = each.summary
     return CoverageRow(told.id, told.kind, told.title, told.place, "written", "", "", tuple(cells))
 
 

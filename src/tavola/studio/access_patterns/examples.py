@@ -9,9 +9,9 @@ from typing import Any
 from tavola.handles import AsyncConnection
 from tavola.model import SHARD
 from tavola.model.document import EntityDesign, KeyDesign, TableDesign
-from tavola.studio.access_patterns.catalogue import Listed, attribute_field
-from tavola.studio.access_patterns.input_values import text_of, typed
-from tavola.studio.access_patterns.requests import Clause, expressed
+from tavola.studio.access_patterns.catalogue import PatternEntry, field_of_attribute
+from tavola.studio.access_patterns.input_values import attribute_text, value_text
+from tavola.studio.access_patterns.requests import Clause, render_conditions
 from tavola.studio.recognition import Recogniser, designed_keys
 from tavola.studio.types import Item
 
@@ -30,14 +30,14 @@ class PatternExample:
     note: str
 
 
-async def example_of(db: AsyncConnection, found: Listed) -> PatternExample:
+async def find_example(db: AsyncConnection, found: PatternEntry) -> PatternExample:
     """Return values that an item of the pattern's entity has; a few hundred items are looked through at most."""
-    told, table, entity = found.told, found.table, found.entity
+    told, table, entity = found.summary, found.table, found.entity
     if table is None or entity is None or not told.runnable:
         return PatternExample(told.id, {}, found=False, read=0, note=told.reason)
     if not told.parameters:
         return PatternExample(told.id, {}, found=True, read=0, note="It is asked without a value.")
-    item, read = await _item(db, table, entity, told.index, found.key)
+    item, read = await _find_item(db, table, entity, told.index, found.key)
     if item is None:
         where = table.name if told.index is None else told.index
         return PatternExample(
@@ -48,11 +48,11 @@ async def example_of(db: AsyncConnection, found: Listed) -> PatternExample:
             note=f"No {entity.name} is among the first {read} items of {where}; type values of your own.",
         )
     values: dict[str, str] = {}
-    parts = {} if found.key is None else _parts(entity, found.key, item)
+    parts = {} if found.key is None else _fields_from_keys(entity, found.key, item)
     for parameter in told.parameters:
-        field = attribute_field(table, entity, parameter.attribute)
+        field = field_of_attribute(table, entity, parameter.attribute)
         stored = item.get(parameter.attribute)
-        text = parts.get(field.name) if stored is None else text_of(field, stored)
+        text = parts.get(field.name) if stored is None else attribute_text(field, stored)
         if text:
             values[parameter.name] = text
     return PatternExample(
@@ -60,7 +60,7 @@ async def example_of(db: AsyncConnection, found: Listed) -> PatternExample:
     )
 
 
-async def _item(
+async def _find_item(
     db: AsyncConnection, table: TableDesign, entity: EntityDesign, index: str | None, key: KeyDesign | None
 ) -> tuple[Item | None, int]:
     """Return an item of an entity that is in an index, or in the table, and how many were looked at."""
@@ -69,9 +69,9 @@ async def _item(
     if index is not None:
         body["IndexName"] = index
     operation = "Scan"
-    constant = None if key is None else _constant(entity, key)
+    constant = None if key is None else _constant_partition(entity, key)
     if constant is not None:  # one partition: asked, and not looked for
-        operation, body = "Query", body | expressed(constant, ())
+        operation, body = "Query", body | render_conditions(constant, ())
     read = 0
     for _ in range(_PAGES_MAX):
         answer = await db.call(operation, body)
@@ -85,7 +85,7 @@ async def _item(
     return None, read
 
 
-def _constant(entity: EntityDesign, key: KeyDesign) -> list[Clause] | None:
+def _constant_partition(entity: EntityDesign, key: KeyDesign) -> list[Clause] | None:
     """Return the condition of a partition that all items share, its first shard; None where they have several."""
     clauses: list[Clause] = []
     for source in key.hash:
@@ -96,12 +96,12 @@ def _constant(entity: EntityDesign, key: KeyDesign) -> list[Clause] | None:
     return clauses
 
 
-def _parts(entity: EntityDesign, key: KeyDesign, item: Item) -> dict[str, str]:
+def _fields_from_keys(entity: EntityDesign, key: KeyDesign, item: Item) -> dict[str, str]:
     """Return the fields that an item's keys tell, for an index may hold no more than them."""
     told: dict[str, str] = {}
     for own in (key, entity.key):
         for source in () if own is None else own.sources:
             bound, text = entity.bound(source), item.get(source.attribute, {}).get("S")
             read = None if bound is None or text is None else bound.read(text)
-            told |= {name: typed(value) for name, value in (read or {}).items() if name not in told}
+            told |= {name: value_text(value) for name, value in (read or {}).items() if name not in told}
     return told

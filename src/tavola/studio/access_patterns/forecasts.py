@@ -21,8 +21,8 @@ from tavola.design.cost import (
 )
 from tavola.model.document import Design, TableDesign
 from tavola.prices import PriceBook, PriceUnknown
-from tavola.studio.access_patterns.catalogue import Listed, alone
-from tavola.studio.access_patterns.runs import PlaceUnits, Ran, RanRequest
+from tavola.studio.access_patterns.catalogue import PatternEntry, single_table_design
+from tavola.studio.access_patterns.runs import RunRequest, RunResult, TargetUnits
 from tavola.values import item_size
 
 _NEAR = 0.005  # less than this is a rounding
@@ -34,7 +34,7 @@ class PatternForecast:
 
     items: int | None
     item_bytes: int | None
-    units: tuple[PlaceUnits, ...]
+    units: tuple[TargetUnits, ...]
     read: float
     write: float
     usd_per_million: str | None  # None: the book has no price for it
@@ -45,13 +45,13 @@ class PatternForecast:
     book: str
 
 
-def forecast(design: Design, found: Listed, book: PriceBook) -> PatternForecast:
+def forecast_pattern(design: Design, found: PatternEntry, book: PriceBook) -> PatternForecast:
     """Return what a pattern takes as it is declared."""
     units = tuple(
-        PlaceUnits(each.table, each.index, round(each.read, 6), round(each.write, 6))
-        for each in _declared(design, found)
+        TargetUnits(each.table, each.index, round(each.read, 6), round(each.write, 6))
+        for each in _declared_units(design, found)
     )
-    told = found.told
+    told = found.summary
     read, write = sum(each.read for each in units), sum(each.write for each in units)
     return PatternForecast(
         told.items,
@@ -59,14 +59,14 @@ def forecast(design: Design, found: Listed, book: PriceBook) -> PatternForecast:
         units,
         read,
         write,
-        dollars(found.table, read, write, book),
+        usd_per_million(found.table, read, write, book),
         told.per_second,
-        _month(design, found, book),
+        _monthly_cost(design, found, book),
         book.title,
     )
 
 
-def dollars(table: TableDesign | None, read: float, write: float, book: PriceBook) -> str | None:
+def usd_per_million(table: TableDesign | None, read: float, write: float, book: PriceBook) -> str | None:
     """Return what a million such requests cost on demand, in the table's class; None where the book does not say."""
     rare = table is not None and table.settings.table_class != "STANDARD"
     prefix = "ia_" if rare else ""
@@ -84,7 +84,7 @@ def dollars(table: TableDesign | None, read: float, write: float, book: PriceBoo
     return f"{told.normalize():f}" if told else "0"
 
 
-def _declared(design: Design, found: Listed) -> Sequence[RequestUnits]:
+def _declared_units(design: Design, found: PatternEntry) -> Sequence[RequestUnits]:
     table, entity = found.table, found.entity
     if table is None or entity is None:
         return ()
@@ -93,40 +93,40 @@ def _declared(design: Design, found: Listed) -> Sequence[RequestUnits]:
     if found.collection is not None:
         return collection_units(table, found.collection)
     if found.need is not None:
-        return need_units(alone(design, table), found.need)
+        return need_units(single_table_design(design, table), found.need)
     assert found.pattern is not None, "a pattern is one of the four"
     return pattern_units(table, entity, found.pattern)
 
 
-def _month(design: Design, found: Listed, book: PriceBook) -> str | None:
-    if found.table is None or found.told.per_second is None:
+def _monthly_cost(design: Design, found: PatternEntry, book: PriceBook) -> str | None:
+    if found.table is None or found.summary.per_second is None:
         return None
     kind = "write" if found.write is not None else "read"
-    place = found.entity.name if found.write is not None and found.entity is not None else found.told.place
-    month = estimate_month(alone(design, found.table), Assumptions(), book)
+    place = found.entity.name if found.write is not None and found.entity is not None else found.summary.place
+    month = estimate_month(single_table_design(design, found.table), Assumptions(), book)
     for bill in month.bills:
-        if (bill.kind, bill.place, bill.title) == (kind, place, found.told.title):
+        if (bill.kind, bill.place, bill.title) == (kind, place, found.summary.title):
             return f"{bill.amount:f}"
     return None
 
 
-def reasons(found: Listed, ran: Ran, told: PatternForecast) -> tuple[str, ...]:
+def explain_cost(found: PatternEntry, ran: RunResult, told: PatternForecast) -> tuple[str, ...]:
     """Return why a run cost what it cost, in sentences."""
-    return tuple(_reasons(found, ran, told))
+    return tuple(_cost_sentences(found, ran, told))
 
 
-def _reasons(found: Listed, ran: Ran, told: PatternForecast) -> Iterator[str]:
-    asked = questions_of(ran.requests)
+def _cost_sentences(found: PatternEntry, ran: RunResult, told: PatternForecast) -> Iterator[str]:
+    asked = query_requests(ran.requests)
     if not asked:
         return
     first = asked[0]
     read, returned = sum(each.read for each in asked), sum(each.returned for each in asked)
-    yield _way(first, len(asked))
+    yield _describe_access(first, len(asked))
     if first.filter:
-        yield from _filtered(first, read, returned)
-    if len(asked) > 1 and found.told.shards > 1:
+        yield from _explain_filter(first, read, returned)
+    if len(asked) > 1 and found.summary.shards > 1:
         yield (
-            f"The partition is spread over {found.told.shards} shards: each is asked, and pays at least half a unit, however "
+            f"The partition is spread over {found.summary.shards} shards: each is asked, and pays at least half a unit, however "
             "little it gives."
         )
     if len(ran.requests) > len(asked):  # which is of an index
@@ -140,21 +140,21 @@ def _reasons(found: Listed, ran: Ran, told: PatternForecast) -> Iterator[str]:
             f"{_items(ran.dropped)} {'was' if ran.dropped == 1 else 'were'} dropped after reading, and paid for: a key condition "
             "does not decide alone which are asked for."
         )
-    if ran.cut:
+    if ran.hit_call_limit:
         yield f"It ended after {_calls(len(ran.calls))}, which is as many as a run makes: there may be more."
     elif ran.more and first.operation == "BatchGetItem":
         yield "Not all of the keys were answered, however often they were asked for: the table is throttled."
     elif ran.more:
         yield "It ended at its limit: there may be more."
-    yield from _compared(ran, read, told)
+    yield from _compare_with_forecast(ran, read, told)
 
 
-def questions_of(requests: Sequence[RanRequest]) -> list[RanRequest]:
+def query_requests(requests: Sequence[RunRequest]) -> list[RunRequest]:
     """Return the requests that ask, without those that fetch what an index found."""
     return [each for each in requests if each.operation != "BatchGetItem"] or list(requests)
 
 
-def _way(first: RanRequest, requests: int) -> str:
+def _describe_access(first: RunRequest, requests: int) -> str:
     where = first.table if first.index is None else first.index
     match first.operation:
         case "Scan":
@@ -168,7 +168,7 @@ def _way(first: RanRequest, requests: int) -> str:
             return f"One item of {where}, by its whole key: {first.condition}."
 
 
-def _filtered(first: RanRequest, read: int, returned: int) -> Iterator[str]:
+def _explain_filter(first: RunRequest, read: int, returned: int) -> Iterator[str]:
     if not read:
         return
     thrown = read - returned
@@ -180,7 +180,7 @@ def _filtered(first: RanRequest, read: int, returned: int) -> Iterator[str]:
     yield f"The filter {first.filter} threw away {thrown:,} of {read:,} items after they were read and paid for: {each}."
 
 
-def _compared(ran: Ran, read: int, told: PatternForecast) -> Iterator[str]:
+def _compare_with_forecast(ran: RunResult, read: int, told: PatternForecast) -> Iterator[str]:
     if not told.units:
         yield "Nothing is foretold of it: the design does not say how it is asked today (a need's route)."
         return
@@ -192,7 +192,7 @@ def _compared(ran: Ran, read: int, told: PatternForecast) -> Iterator[str]:
     if abs(took - declared) <= _NEAR:
         yield f"It took the {_units(declared)} that the design foretells."
         return
-    mean = mean_bytes(ran)
+    mean = mean_item_bytes(ran)
     found = _items(read) + (f" of {mean:,} B" if mean else "")
     said = " of ".join(
         part
@@ -217,7 +217,7 @@ def _units(amount: float) -> str:
     return f"{amount:g} unit{'' if amount == 1 else 's'}"
 
 
-def mean_bytes(ran: Ran) -> int | None:
+def mean_item_bytes(ran: RunResult) -> int | None:
     """Return how large the items are that came back, on average; None where none did."""
     sizes = [item_size(dict(item)) for item in ran.items]  # type: ignore[arg-type]  # DynamoDB JSON both
     return round(sum(sizes) / len(sizes)) if sizes else None

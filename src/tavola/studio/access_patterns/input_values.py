@@ -15,14 +15,14 @@ from uuid import UUID
 from tavola.errors import TavolaError
 from tavola.keys import part_for
 from tavola.model.document import FieldDesign
-from tavola.studio.problems import Refused
+from tavola.studio.problems import RequestRefused
 from tavola.studio.types import AttributeValue
 from tavola.values import NumberRefused, canonical_number
 
-EntryKind = Literal["text", "int", "decimal", "datetime", "date", "bool", "uuid", "choice", "bytes"]
+InputKind = Literal["text", "int", "decimal", "datetime", "date", "bool", "uuid", "choice", "bytes"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_BY_TYPE: dict[str, EntryKind] = {
+_BY_TYPE: dict[str, InputKind] = {
     "datetime": "datetime",
     "epoch-seconds": "datetime",
     "epoch-milliseconds": "datetime",
@@ -34,8 +34,8 @@ _BY_TYPE: dict[str, EntryKind] = {
     "bool": "bool",
     "bytes": "bytes",
 }
-_BY_TAG: dict[str, EntryKind] = {"N": "decimal", "BOOL": "bool", "B": "bytes"}
-_EXAMPLES: dict[EntryKind, str] = {
+_BY_TAG: dict[str, InputKind] = {"N": "decimal", "BOOL": "bool", "B": "bytes"}
+_EXAMPLES: dict[InputKind, str] = {
     "text": "a text",
     "int": "a whole number such as 42",
     "decimal": "a number such as 0.25",
@@ -48,7 +48,7 @@ _EXAMPLES: dict[EntryKind, str] = {
 }
 
 
-def kind_of(field: FieldDesign) -> EntryKind:
+def input_kind(field: FieldDesign) -> InputKind:
     """Return what a person types for a field."""
     if field.choices and field.key_kind != "bool":
         return "choice"
@@ -59,14 +59,14 @@ def kind_of(field: FieldDesign) -> EntryKind:
     return _BY_TAG.get(field.tags[0], "text") if field.tags else "text"
 
 
-def value_of(field: FieldDesign, text: str) -> Any:
+def parse_value(field: FieldDesign, text: str) -> Any:
     """Return the value that a text stands for, as a key's template takes it; refuse what the field cannot be."""
-    kind = kind_of(field)
+    kind = input_kind(field)
     try:
         return _VALUES[kind](field, text.strip() if kind != "text" else text)
     except (ValueError, OverflowError, Base64Error, NumberRefused) as error:
         told = f"one of {', '.join(map(str, field.choices or ()))}" if kind == "choice" else _EXAMPLES[kind]
-        raise Refused(
+        raise RequestRefused(
             "parameter-malformed",
             f"{field.name} is not {told.partition(' such')[0]}",
             f"{field.name} was given as “{text[:200]}”.",
@@ -74,7 +74,7 @@ def value_of(field: FieldDesign, text: str) -> Any:
         ) from error
 
 
-def stored_of(field: FieldDesign, value: Any) -> AttributeValue:
+def to_attribute(field: FieldDesign, value: Any) -> AttributeValue:
     """Return a value as the field's attribute holds it."""
     tag = field.tags[0] if field.tags else "S"
     match value:
@@ -94,21 +94,21 @@ def stored_of(field: FieldDesign, value: Any) -> AttributeValue:
             return {"N": canonical_number(value)} if tag == "N" else {"S": str(value)}
 
 
-def read_of(field: FieldDesign, stored: AttributeValue) -> Any:
+def from_attribute(field: FieldDesign, stored: AttributeValue) -> Any:
     """Return the value in an attribute; None where it is not what the field says."""
-    text = text_of(field, stored)
+    text = attribute_text(field, stored)
     if text is None:
         return None
     try:
-        return value_of(field, text)
+        return parse_value(field, text)
     except TavolaError:
         return None
 
 
-def text_of(field: FieldDesign, stored: AttributeValue) -> str | None:
+def attribute_text(field: FieldDesign, stored: AttributeValue) -> str | None:
     """Return an attribute's value as a person would type it for the field; None for what nobody types."""
     [(tag, held)] = stored.items()
-    if tag == "N" and kind_of(field) == "datetime":
+    if tag == "N" and input_kind(field) == "datetime":
         try:
             since = (
                 timedelta(milliseconds=float(held))
@@ -125,7 +125,7 @@ def text_of(field: FieldDesign, stored: AttributeValue) -> str | None:
     return str(held) if tag == "B" and isinstance(held, str) else None
 
 
-def typed(value: Any) -> str:
+def value_text(value: Any) -> str:
     """Return a value read from a key as a person would type it."""
     match value:
         case bool():
@@ -150,7 +150,7 @@ def _text(field: FieldDesign, text: str) -> str:
     return text
 
 
-def _whole(field: FieldDesign, text: str) -> int:
+def _integer(field: FieldDesign, text: str) -> int:
     return int(canonical_number(text))
 
 
@@ -158,29 +158,29 @@ def _decimal(field: FieldDesign, text: str) -> Decimal:
     return Decimal(canonical_number(text))  # so that no exponent is written out that no number can have
 
 
-def _moment(field: FieldDesign, text: str) -> datetime:
+def _datetime(field: FieldDesign, text: str) -> datetime:
     """Return a moment; without a zone it is UTC, which is how every key is written."""
     told = datetime.fromisoformat(text)
     return told.replace(tzinfo=UTC) if told.tzinfo is None else told.astimezone(UTC)
 
 
-def _day(field: FieldDesign, text: str) -> date:
+def _date(field: FieldDesign, text: str) -> date:
     return date.fromisoformat(text)
 
 
-def _truth(field: FieldDesign, text: str) -> bool:
+def _boolean(field: FieldDesign, text: str) -> bool:
     if text.lower() not in ("true", "false"):
         raise ValueError("neither true nor false")
     return text.lower() == "true"
 
 
-def _identifier(field: FieldDesign, text: str) -> UUID:
+def _uuid(field: FieldDesign, text: str) -> UUID:
     return UUID(text)
 
 
 def _choice(field: FieldDesign, text: str) -> Any:
     for choice in field.choices or ():
-        if typed(choice) == text:
+        if value_text(choice) == text:
             return choice
     raise ValueError("none of its choices")
 
@@ -189,14 +189,14 @@ def _binary(field: FieldDesign, text: str) -> bytes:
     return b64decode(text, validate=True)
 
 
-_VALUES: dict[EntryKind, Any] = {
+_VALUES: dict[InputKind, Any] = {
     "text": _text,
-    "int": _whole,
+    "int": _integer,
     "decimal": _decimal,
-    "datetime": _moment,
-    "date": _day,
-    "bool": _truth,
-    "uuid": _identifier,
+    "datetime": _datetime,
+    "date": _date,
+    "bool": _boolean,
+    "uuid": _uuid,
     "choice": _choice,
     "bytes": _binary,
 }

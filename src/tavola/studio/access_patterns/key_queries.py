@@ -18,22 +18,22 @@ from zlib import crc32
 from tavola.limits import BATCH_GET_KEYS_MAX
 from tavola.model import SHARD
 from tavola.model.document import EntityDesign, FieldDesign, KeyDesign, TableDesign
-from tavola.studio.access_patterns.input_values import read_of, stored_of, value_of
+from tavola.studio.access_patterns.input_values import from_attribute, parse_value, to_attribute
 from tavola.studio.access_patterns.requests import (
     WORDS,
     Clause,
-    How,
+    FieldRange,
+    KeyQuery,
     Order,
-    Outgoing,
-    Planned,
-    Question,
-    Stretch,
-    expressed,
-    rendered,
-    sortable,
-    told,
+    OutgoingRequest,
+    RequestPlan,
+    RunOptions,
+    describe_clauses,
+    render_conditions,
+    render_key_attribute,
+    sort_value,
 )
-from tavola.studio.problems import Refused
+from tavola.studio.problems import RequestRefused
 from tavola.studio.types import AttributeValue, Item
 
 _COMPARED: dict[str, Callable[..., bool]] = {
@@ -47,18 +47,18 @@ _COMPARED: dict[str, Callable[..., bool]] = {
 }
 
 
-def meets(value: Any, stretch: Stretch) -> bool:
+def is_in_range(value: Any, stretch: FieldRange) -> bool:
     """Tell whether a value of a field lies in a stretch of it."""
-    operands = (comparable(stretch.field, operand) for operand in stretch.operands)
+    operands = (comparable_value(stretch.field, operand) for operand in stretch.operands)
     return bool(_COMPARED[stretch.operator](value, *operands))
 
 
-def comparable(field: FieldDesign, operand: Any) -> Any:
+def comparable_value(field: FieldDesign, operand: Any) -> Any:
     """Return an operand as it compares: a number that a key has as text is a number again."""
-    return value_of(field, operand) if isinstance(operand, str) else operand
+    return parse_value(field, operand) if isinstance(operand, str) else operand
 
 
-def narrowest(stretches: Sequence[Stretch]) -> tuple[Stretch, tuple[Stretch, ...]]:
+def combine_ranges(stretches: Sequence[FieldRange]) -> tuple[FieldRange, tuple[FieldRange, ...]]:
     """Return the one stretch that a key can be asked with for several of a field, and those that it does not decide alone."""
     if len(stretches) == 1:
         return stretches[0], ()
@@ -68,34 +68,36 @@ def narrowest(stretches: Sequence[Stretch]) -> tuple[Stretch, tuple[Stretch, ...
     field = stretches[0].field
 
     def place(operand: Any) -> Any:
-        return comparable(field, operand)
+        return comparable_value(field, operand)
 
     lows = [each.operands[0] for each in stretches if each.operator in (">", ">=", "between")]
     highs = [each.operands[-1] for each in stretches if each.operator in ("<", "<=", "between")]
     if lows and highs:
-        asked = Stretch(field, "between", (max(lows, key=place), min(highs, key=place)))
+        asked = FieldRange(field, "between", (max(lows, key=place), min(highs, key=place)))
     elif lows:
-        asked = Stretch(field, ">=", (max(lows, key=place),))
+        asked = FieldRange(field, ">=", (max(lows, key=place),))
     else:
-        asked = Stretch(field, "<=", (min(highs, key=place),))
+        asked = FieldRange(field, "<=", (min(highs, key=place),))
     return asked, tuple(stretches)
 
 
-def comparer(
-    entity: EntityDesign, key: KeyDesign, asked: Sequence[Question], rough: Collection[str]
+def item_checker(
+    entity: EntityDesign, key: KeyDesign, asked: Sequence[KeyQuery], rough: Collection[str]
 ) -> Callable[[Item], bool] | None:
     """Return what decides on an item whether it was asked for; None where its key has decided."""
-    checks = [_checks(each, rough) for each in asked]
+    checks = [_range_checks(each, rough) for each in asked]
     if not any(checks):
         return None
 
     def accepts(item: Item) -> bool:
-        return any(all(_met(entity, key, check, item) for check in each) for each in checks)
+        return any(all(_meets_check(entity, key, check, item) for check in each) for each in checks)
 
     return accepts
 
 
-def check_told(table: TableDesign, key: KeyDesign, entity: EntityDesign, rough: Collection[str]) -> None:
+def check_comparable(
+    table: TableDesign, key: KeyDesign, entity: EntityDesign, rough: Collection[str]
+) -> None:
     """Refuse to compare what neither an index's key nor its entries tell: the answer would have items nobody asked for."""
     index = None if key.index is None else table.index(key.index)
     if index is None or index.projection == "ALL":
@@ -104,7 +106,7 @@ def check_told(table: TableDesign, key: KeyDesign, entity: EntityDesign, rough: 
     held |= set() if index.projection == "KEYS_ONLY" else set(index.projection)
     absent = sorted(name for name in rough if entity.field(name).attribute not in held)
     if absent:
-        raise Refused(
+        raise RequestRefused(
             "parameter-rough",
             f"{', '.join(absent)} cannot be compared on {index.name}",
             f"The key of {index.name} has {', '.join(absent)} without its last digits, and its entries do not have it either.",
@@ -112,25 +114,27 @@ def check_told(table: TableDesign, key: KeyDesign, entity: EntityDesign, rough: 
         )
 
 
-def _checks(asked: Question, rough: Collection[str]) -> tuple[Stretch, ...]:
+def _range_checks(asked: KeyQuery, rough: Collection[str]) -> tuple[FieldRange, ...]:
     fixed = [
-        Stretch(asked.entity.field(name), "=", (asked.fixed[name],)) for name in rough if name in asked.fixed
+        FieldRange(asked.entity.field(name), "=", (asked.fixed[name],))
+        for name in rough
+        if name in asked.fixed
     ]
-    stretch = asked.stretch
+    stretch = asked.field_range
     ranges = [stretch] if stretch is not None and stretch.field.name in rough else []
-    return (*fixed, *ranges, *asked.held)
+    return (*fixed, *ranges, *asked.checks)
 
 
-def _met(entity: EntityDesign, key: KeyDesign, check: Stretch, item: Item) -> bool:
-    value = _value(entity, key, check.field, item)
-    return value is None or meets(value, check)  # what is fetched first is compared when it is there
+def _meets_check(entity: EntityDesign, key: KeyDesign, check: FieldRange, item: Item) -> bool:
+    value = _field_value(entity, key, check.field, item)
+    return value is None or is_in_range(value, check)  # what is fetched first is compared when it is there
 
 
-def _value(entity: EntityDesign, key: KeyDesign, field: FieldDesign, item: Item) -> Any:
+def _field_value(entity: EntityDesign, key: KeyDesign, field: FieldDesign, item: Item) -> Any:
     """Return a field's value in an item, or in an index entry that has it in its key alone."""
     stored = item.get(field.attribute)
     if stored is not None:
-        return read_of(field, stored)
+        return from_attribute(field, stored)
     for source in key.sources:
         bound, text = entity.bound(source), item.get(source.attribute, {}).get("S")
         if bound is not None and text is not None and field.name not in bound.lossy_fields:
@@ -145,10 +149,10 @@ REQUESTS_MAX = 100  # that one run may fan out to
 _STEPS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
 
 
-def check_requests(count: int) -> None:
+def check_request_count(count: int) -> None:
     """Refuse a run that would fan out further than one may."""
     if count > REQUESTS_MAX:
-        raise Refused(
+        raise RequestRefused(
             "too-many-requests",
             f"That would be {count:,} requests",
             f"A run fans out to {REQUESTS_MAX} at most.",
@@ -156,7 +160,7 @@ def check_requests(count: int) -> None:
         )
 
 
-def spread(asked: Question, newest_first: bool) -> tuple[Sequence[Mapping[str, Any]], Order]:
+def shard_values(asked: KeyQuery, newest_first: bool) -> tuple[Sequence[Mapping[str, Any]], Order]:
     """Return what to add to the values for each shard, and how the shards' answers are put in order."""
     key, shards = asked.key, asked.key.shards
     if shards is None:
@@ -164,34 +168,34 @@ def spread(asked: Question, newest_first: bool) -> tuple[Sequence[Mapping[str, A
     if shards.by != "time":
         decides = key.index is None or (shards.by == "hash" and shards.reading is None)
         # Of a field that the key has a part of, such as the day of a time, the items that are found have other values.
-        if shards.of and decides and set(shards.of) <= asked.fixed.keys() - _lossy(asked):
-            return [{SHARD: shard_of(asked.entity, key, asked.fixed)}], "in turn"
+        if shards.of and decides and set(shards.of) <= asked.fixed.keys() - _lossy_fields(asked):
+            return [{SHARD: shard_number(asked.entity, key, asked.fixed)}], "in turn"
         return [{SHARD: number} for number in range(shards.reads)], "merged"
     name = shards.of[0]
     if name in asked.fixed:
         return [{name: asked.fixed[name]}], "in turn"
-    stretch = asked.stretch
+    stretch = asked.field_range
     if stretch is None or stretch.field.name != name or stretch.operator != "between":
-        raise Refused(
+        raise RequestRefused(
             "parameter-missing",
             f"{name} needs both ends",
             f"It is sharded by the {shards.bucket} of {name}, and only a range with both ends says which shards to ask.",
             f"Give {name} with “between”.",
         )
     start, end = stretch.operands
-    buckets = moments(start, end, shards.bucket)
-    falls = _falls(asked, name, buckets)
+    buckets = time_buckets(start, end, shards.bucket)
+    falls = _descends(asked, name, buckets)
     if falls is not None and falls != newest_first:
         buckets = buckets[::-1]
     return [{name: bucket} for bucket in buckets], "merged" if falls is None else "in turn"
 
 
-def _lossy(asked: Question) -> set[str]:
+def _lossy_fields(asked: KeyQuery) -> set[str]:
     bounds = (asked.entity.bound(source) for source in asked.key.sources)
     return {name for bound in bounds if bound is not None for name in bound.lossy_fields}
 
 
-def _falls(asked: Question, name: str, buckets: Sequence[Any]) -> bool | None:
+def _descends(asked: KeyQuery, name: str, buckets: Sequence[Any]) -> bool | None:
     """Return whether the sort key falls as time rises; None where it does not go by time, bucket by bucket."""
     source = next(iter(asked.key.range), None)
     if source is None or source.fields[:1] != (name,):
@@ -205,17 +209,17 @@ def _falls(asked: Question, name: str, buckets: Sequence[Any]) -> bool | None:
     return part.descending
 
 
-def shard_of(entity: EntityDesign, key: KeyDesign, values: Mapping[str, Any]) -> int:
+def shard_number(entity: EntityDesign, key: KeyDesign, values: Mapping[str, Any]) -> int:
     """Return the shard of an item by the fields that decide it, as the client takes it."""
     assert key.shards is not None
     names = key.shards.of or tuple(sorted(name for name in key.fields if name != SHARD))
     spelt = "\x00".join(
-        f"{name}={next(iter(stored_of(entity.field(name), values[name]).values()))}" for name in names
+        f"{name}={next(iter(to_attribute(entity.field(name), values[name]).values()))}" for name in names
     )
     return crc32(spelt.encode()) % key.shards.count
 
 
-def moments(start: Any, end: Any, bucket: str) -> list[Any]:
+def time_buckets(start: Any, end: Any, bucket: str) -> list[Any]:
     """Return a moment in each stretch of time from one to another, or a day where they are days."""
     days = not isinstance(start, datetime)
     at, last = (
@@ -241,86 +245,93 @@ def moments(start: Any, end: Any, bucket: str) -> list[Any]:
     return found
 
 
-NOTHING = "Nothing can answer it: no key lies in this stretch, so no request is made."
+NO_MATCHING_KEY = "Nothing can answer it: no key lies in this stretch, so no request is made."
 
 
-def got(
+def plan_get(
     table: TableDesign,
     entity: EntityDesign,
     key: KeyDesign,
     fixed: Mapping[str, Any],
-    how: How,
+    how: RunOptions,
     *,
     transactional: bool = False,
-) -> Planned:
+) -> RequestPlan:
     """Return the request for one item by its key."""
-    item = key_of(entity, key, fixed)
+    item = render_key(entity, key, fixed)
     clauses = [Clause(name, "=", (value,)) for name, value in item.items()]
     body: dict[str, Any] = {"TableName": table.name, "Key": item}
     if transactional:
-        return Planned("TransactGetItems", (Outgoing({"TransactItems": [{"Get": body}]}, told(clauses)),))
+        return RequestPlan(
+            "TransactGetItems",
+            (OutgoingRequest({"TransactItems": [{"Get": body}]}, describe_clauses(clauses)),),
+        )
     if how.consistent:
         body["ConsistentRead"] = True
-    return Planned("GetItem", (Outgoing(body, told(clauses)),))
+    return RequestPlan("GetItem", (OutgoingRequest(body, describe_clauses(clauses)),))
 
 
-def key_of(entity: EntityDesign, key: KeyDesign, fixed: Mapping[str, Any]) -> dict[str, AttributeValue]:
+def render_key(entity: EntityDesign, key: KeyDesign, fixed: Mapping[str, Any]) -> dict[str, AttributeValue]:
     """Return the key of the item that has these values."""
     if key.shards is not None and key.shards.by != "time":
-        fixed = {**fixed, SHARD: shard_of(entity, key, fixed)}
-    return {source.attribute: rendered(entity, source, fixed) for source in key.sources}
+        fixed = {**fixed, SHARD: shard_number(entity, key, fixed)}
+    return {source.attribute: render_key_attribute(entity, source, fixed) for source in key.sources}
 
 
-def batch_got(table: TableDesign, keys: Sequence[Mapping[str, AttributeValue]], how: How) -> Planned:
+def plan_batch_get(
+    table: TableDesign, keys: Sequence[Mapping[str, AttributeValue]], how: RunOptions
+) -> RequestPlan:
     """Return the requests for several items by their keys, each key once."""
     once = list({tuple(map(str, key.values())): dict(key) for key in keys}.values())
     requests = []
     for at in range(0, len(once), BATCH_GET_KEYS_MAX):
         chunk = once[at : at + BATCH_GET_KEYS_MAX]
         wanted: dict[str, Any] = {"Keys": chunk} | ({"ConsistentRead": True} if how.consistent else {})
-        first = told([Clause(name, "=", (value,)) for name, value in chunk[0].items()])
+        first = describe_clauses([Clause(name, "=", (value,)) for name, value in chunk[0].items()])
         more = "" if len(chunk) == 1 else f", and {len(chunk) - 1} more"
-        requests.append(Outgoing({"RequestItems": {table.name: wanted}}, f"{first}{more}"))
-    check_requests(len(requests))
-    return Planned("BatchGetItem", tuple(requests))
+        requests.append(OutgoingRequest({"RequestItems": {table.name: wanted}}, f"{first}{more}"))
+    check_request_count(len(requests))
+    return RequestPlan("BatchGetItem", tuple(requests))
 
 
-def queried(
-    asked: Sequence[Question], how: How, *, fetches: bool = False, notes: tuple[str, ...] = ()
-) -> Planned:
+def plan_queries(
+    asked: Sequence[KeyQuery], how: RunOptions, *, fetches: bool = False, notes: tuple[str, ...] = ()
+) -> RequestPlan:
     """Return the queries of questions to one key, a request for each of its shards."""
     first = asked[0]
     table, key = first.table, first.key
     index = None if key.index is None else table.index(key.index)
-    requests: list[Outgoing] = []
+    requests: list[OutgoingRequest] = []
     order: Order = "in turn"
     rough: set[str] = set()
     for each in asked:
         sort, inexact, empty = _sort_clauses(each)
         rough |= inexact
-        shards, ordered = spread(each, how.newest_first)
+        shards, ordered = shard_values(each, how.newest_first)
         order = "merged" if ordered == "merged" or len(asked) > 1 else order
         for shard in () if empty else shards:
             partition = [
                 Clause(
                     source.attribute,
                     "=",
-                    (rendered(each.entity, source, {**each.fixed, **each.grain, **shard}),),
+                    (render_key_attribute(each.entity, source, {**each.fixed, **each.grain, **shard}),),
                 )
                 for source in key.hash
             ]
-            body = body_of(
+            body = query_body(
                 table, key.index, how, consistent=how.consistent and (index is None or index.local)
             )
-            body |= expressed([*partition, *sort], each.filters)
-            requests.append(Outgoing(body, told([*partition, *sort]), told(each.filters)))
-    check_requests(len(requests))
+            body |= render_conditions([*partition, *sort], each.filters)
+            requests.append(
+                OutgoingRequest(body, describe_clauses([*partition, *sort]), describe_clauses(each.filters))
+            )
+    check_request_count(len(requests))
     if not fetches:
-        check_told(table, key, first.entity, rough)
+        check_comparable(table, key, first.entity, rough)
     places = dict.fromkeys([*(s.attribute for s in key.range), *table.settings.key_names])
     if not requests:
-        notes = (*notes, NOTHING)
-    return Planned(
+        notes = (*notes, NO_MATCHING_KEY)
+    return RequestPlan(
         "Query",
         tuple(requests),
         order,
@@ -328,12 +339,12 @@ def queried(
         how.limit,
         how.newest_first,
         fetches,
-        comparer(first.entity, key, asked, rough),
+        item_checker(first.entity, key, asked, rough),
         notes,
     )
 
 
-def body_of(table: TableDesign, index: str | None, how: How, *, consistent: bool) -> dict[str, Any]:
+def query_body(table: TableDesign, index: str | None, how: RunOptions, *, consistent: bool) -> dict[str, Any]:
     """Return a query without its conditions."""
     body: dict[str, Any] = {"TableName": table.name}
     if index is not None:
@@ -345,24 +356,24 @@ def body_of(table: TableDesign, index: str | None, how: How, *, consistent: bool
     return body
 
 
-def _sort_clauses(asked: Question) -> tuple[list[Clause], set[str], bool]:
+def _sort_clauses(asked: KeyQuery) -> tuple[list[Clause], set[str], bool]:
     """Return the conditions on the sort key, the fields that they tell only roughly, and whether nothing can meet them."""
     clauses: list[Clause] = []
     rough: set[str] = set()
-    fixed, stretch = asked.fixed, asked.stretch
+    fixed, stretch = asked.fixed, asked.field_range
     for source in asked.key.range:
         bound = asked.entity.bound(source)
         if bound is None:
             assert source.field is not None
             field = asked.entity.field(source.field)
             if field.name in fixed:
-                clauses.append(Clause(source.attribute, "=", (stored_of(field, fixed[field.name]),)))
+                clauses.append(Clause(source.attribute, "=", (to_attribute(field, fixed[field.name]),)))
                 continue
             if stretch is not None and stretch.field.name == field.name:
-                operands = tuple(stored_of(field, operand) for operand in stretch.operands)
-                if stretch.operator == "between" and sortable(operands[0]) > sortable(operands[1]):
+                operands = tuple(to_attribute(field, operand) for operand in stretch.operands)
+                if stretch.operator == "between" and sort_value(operands[0]) > sort_value(operands[1]):
                     return [], rough, True
-                clauses.append(Clause(source.attribute, spelled(stretch.operator), operands))
+                clauses.append(Clause(source.attribute, expression_operator(stretch.operator), operands))
             break
         known: dict[str, Any] = {}
         for name in bound.fields:
@@ -388,6 +399,6 @@ def _sort_clauses(asked: Question) -> tuple[list[Clause], set[str], bool]:
     return clauses, rough, False
 
 
-def spelled(word: str) -> str:
+def expression_operator(word: str) -> str:
     """Return a comparison as an expression spells it."""
     return "BETWEEN" if word == "between" else word

@@ -9,8 +9,8 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from tavola.model.document import EntityDesign, FieldDesign, KeyDesign, SourceDesign, TableDesign
-from tavola.studio.access_patterns.input_values import stored_of, value_of
-from tavola.studio.problems import Refused
+from tavola.studio.access_patterns.input_values import parse_value, to_attribute
+from tavola.studio.problems import RequestRefused
 from tavola.studio.types import AttributeValue, Item
 
 _TEXT_MAX = 120
@@ -25,10 +25,10 @@ class Clause:
     operands: tuple[AttributeValue, ...] = ()
 
     def __str__(self) -> str:
-        return _spelled(self, self.attribute, [shown(operand) for operand in self.operands])
+        return _render_clause(self, self.attribute, [format_operand(operand) for operand in self.operands])
 
 
-def expressed(key: Sequence[Clause], filters: Sequence[Clause]) -> dict[str, Any]:
+def render_conditions(key: Sequence[Clause], filters: Sequence[Clause]) -> dict[str, Any]:
     """Return the members of a request that say these conditions."""
     names: dict[str, str] = {}
     values: dict[str, AttributeValue] = {}
@@ -42,7 +42,7 @@ def expressed(key: Sequence[Clause], filters: Sequence[Clause]) -> dict[str, Any
             for operand in clause.operands:
                 operands.append(f":{len(values)}")
                 values[operands[-1]] = operand
-            told.append(_spelled(clause, name, operands))
+            told.append(_render_clause(clause, name, operands))
         if told:
             body[member] = " AND ".join(told)
     if names:
@@ -52,12 +52,12 @@ def expressed(key: Sequence[Clause], filters: Sequence[Clause]) -> dict[str, Any
     return body
 
 
-def told(clauses: Sequence[Clause]) -> str:
+def describe_clauses(clauses: Sequence[Clause]) -> str:
     """Return conditions as a person reads them."""
     return " AND ".join(map(str, clauses))
 
 
-def shown(value: AttributeValue) -> str:
+def format_operand(value: AttributeValue) -> str:
     """Return a value as a condition shows it, cut short."""
     [(tag, held)] = value.items()
     text = str(held)
@@ -67,7 +67,7 @@ def shown(value: AttributeValue) -> str:
     return text if tag == "N" else f'"{text}"'
 
 
-def _spelled(clause: Clause, name: str, operands: Sequence[str]) -> str:
+def _render_clause(clause: Clause, name: str, operands: Sequence[str]) -> str:
     match clause.operator:
         case "BETWEEN":
             return f"{name} BETWEEN {operands[0]} AND {operands[1]}"
@@ -97,7 +97,7 @@ class EnteredValue:
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class RunOptions:
     """In which order, how many and how surely a pattern is asked."""
 
     newest_first: bool = False
@@ -106,7 +106,7 @@ class How:
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
+class OutgoingRequest:
     """One request, and its conditions as a person reads them."""
 
     body: Mapping[str, Any]
@@ -115,22 +115,22 @@ class Outgoing:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class RequestPlan:
     """The requests of a run."""
 
     operation: str
-    requests: tuple[Outgoing, ...]
+    requests: tuple[OutgoingRequest, ...]
     order: Order = "in turn"
-    places: tuple[str, ...] = ()  # the attributes that put the answers of several requests in order
+    sort_attributes: tuple[str, ...] = ()  # the attributes that put the answers of several requests in order
     limit: int | None = None
     newest_first: bool = False
-    fetches: bool = False  # what an index gives is fetched whole from the table
+    fetches_items: bool = False  # what an index gives is fetched whole from the table
     accepts: Callable[[Item], bool] | None = None  # compares what the key does not decide alone
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class FieldRange:
     """A range of one field's values."""
 
     field: FieldDesign
@@ -139,31 +139,31 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class KeyQuery:
     """A question to one key: values of fields, a stretch of one more, and what is left to a filter."""
 
     table: TableDesign
     entity: EntityDesign
     key: KeyDesign
     fixed: Mapping[str, Any]
-    stretch: Stretch | None = None
+    field_range: FieldRange | None = None
     filters: tuple[Clause, ...] = ()
     grain: Mapping[str, Any] = field(
         default_factory=dict
     )  # a moment of the stretch, which names its partition
-    held: tuple[
-        Stretch, ...
+    checks: tuple[
+        FieldRange, ...
     ] = ()  # what the stretch does not decide alone: compared when the items are there
 
 
-def needed_value(given: Mapping[str, EnteredValue], name: str) -> str:
+def require_value(given: Mapping[str, EnteredValue], name: str) -> str:
     """Return what was typed for a part of the partition key; refuse none, and anything but equality."""
     if name not in given:
-        raise Refused(
+        raise RequestRefused(
             "parameter-missing", f"{name} is missing", f"The key is made of {name}.", f"Give {name} a value."
         )
     if given[name].operator != "=":
-        raise Refused(
+        raise RequestRefused(
             "parameter-refused",
             f"{name} is compared with = alone",
             f"{name} is part of the partition key.",
@@ -172,10 +172,10 @@ def needed_value(given: Mapping[str, EnteredValue], name: str) -> str:
     return given[name].value
 
 
-def stretch_of(field: FieldDesign, entered: EnteredValue) -> Stretch:
+def parse_range(field: FieldDesign, entered: EnteredValue) -> FieldRange:
     """Return the range of a field that was typed."""
     if entered.operator not in WORDS:
-        raise Refused(
+        raise RequestRefused(
             "parameter-refused",
             f"{entered.operator} is no comparison",
             f"A sort key is compared with =, {', '.join(WORDS)}.",
@@ -184,32 +184,34 @@ def stretch_of(field: FieldDesign, entered: EnteredValue) -> Stretch:
     texts = [entered.value]
     if entered.operator == "between":
         if entered.until == "":
-            raise Refused(
+            raise RequestRefused(
                 "parameter-missing",
                 f"{entered.name} has one end",
                 "between takes two values.",
                 f"Give {entered.name} its other end, or choose >= instead.",
             )
         texts.append(entered.until)
-    return Stretch(field, entered.operator, tuple(part_of(field, text) for text in texts))
+    return FieldRange(field, entered.operator, tuple(parse_key_part(field, text) for text in texts))
 
 
-def part_of(field: FieldDesign, text: str) -> Any:
+def parse_key_part(field: FieldDesign, text: str) -> Any:
     """Return a value as templates take it: a number that other code writes as text stays as it was typed."""
-    value = value_of(field, text)
+    value = parse_value(field, text)
     return text.strip() if field.key_kind == "text" and not isinstance(value, str) else value
 
 
-def rendered(entity: EntityDesign, source: SourceDesign, values: Mapping[str, Any]) -> AttributeValue:
+def render_key_attribute(
+    entity: EntityDesign, source: SourceDesign, values: Mapping[str, Any]
+) -> AttributeValue:
     """Return the value of a key attribute that these values make."""
     bound = entity.bound(source)
     if bound is not None:
         return {"S": bound.render(values)}
     assert source.field is not None
-    return stored_of(entity.field(source.field), values[source.field])
+    return to_attribute(entity.field(source.field), values[source.field])
 
 
-def sortable(value: AttributeValue) -> Any:
+def sort_value(value: AttributeValue) -> Any:
     """Return a key's value as DynamoDB sorts it among those of its type."""
     [(tag, held)] = value.items()
     if tag == "N":

@@ -14,16 +14,16 @@ from tavola.client.metering import Spent
 from tavola.clock import monotonic
 from tavola.handles import AsyncConnection
 from tavola.limits import BATCH_GET_KEYS_MAX
-from tavola.studio.access_patterns.requests import Outgoing, Planned, sortable
+from tavola.studio.access_patterns.requests import OutgoingRequest, RequestPlan, sort_value
 from tavola.studio.types import Document, Item
 
 CALLS_MAX = 50  # that a run makes of one request: of 1 MB each, or of so many items
 RUN_CALLS_MAX = 150  # and of all its requests together: what they give is held until it is in order
-SIFTED_MIN = 100  # items that a call looks at, at least, where not all that is read is given
+FILTERED_READ_MIN = 100  # items that a call looks at, at least, where not all that is read is given
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceUnits:
+class TargetUnits:
     """The units that one place took: a table, or one of its indexes."""
 
     table: str
@@ -33,17 +33,17 @@ class PlaceUnits:
 
 
 @dataclass(frozen=True, slots=True)
-class RanCall:
+class RunCall:
     """One call, as DynamoDB answered it."""
 
     returned: int
     read: int  # items, before the filter
-    units: tuple[PlaceUnits, ...]
+    units: tuple[TargetUnits, ...]
     latency_ms: float
 
 
 @dataclass(frozen=True, slots=True)
-class RanRequest:
+class RunRequest:
     """One request of a run, with the calls that its pages took."""
 
     operation: str
@@ -52,7 +52,7 @@ class RanRequest:
     condition: str  # of its key, as a person reads it
     filter: str
     body: Document  # as it goes out
-    calls: tuple[RanCall, ...]
+    calls: tuple[RunCall, ...]
     more: bool  # there is more to read than was read
 
     @property
@@ -67,28 +67,28 @@ class RanRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class RunResult:
     """What a run gave."""
 
-    requests: tuple[RanRequest, ...]
+    requests: tuple[RunRequest, ...]
     items: tuple[Item, ...]
     more: bool
     dropped: int = 0  # items that came back and that the key did not decide about alone
-    cut: bool = False  # it ended at the number of calls that a run makes
+    hit_call_limit: bool = False  # it ended at the number of calls that a run makes
 
     @property
-    def calls(self) -> tuple[RanCall, ...]:
+    def calls(self) -> tuple[RunCall, ...]:
         """Every call that was made."""
         return tuple(call for request in self.requests for call in request.calls)
 
 
-async def run(db: AsyncConnection, planned: Planned) -> Ran:
+async def run_plan(db: AsyncConnection, planned: RequestPlan) -> RunResult:
     """Return what a plan gives: each request with its calls, and the items in their order."""
     if planned.operation in ("GetItem", "TransactGetItems"):
-        return await _got(db, planned)
+        return await _run_get(db, planned)
     if planned.operation == "BatchGetItem":
-        return await _batch_got(db, planned)
-    requests: list[RanRequest] = []
+        return await _run_batches(db, planned)
+    requests: list[RunRequest] = []
     answers: list[list[Item]] = []
     dropped, left_calls = 0, RUN_CALLS_MAX
     for outgoing in planned.requests:
@@ -97,35 +97,37 @@ async def run(db: AsyncConnection, planned: Planned) -> Ran:
             wanted -= sum(map(len, answers))
         if wanted == 0 or not left_calls:
             break
-        ran, items, away = await _paged(db, planned, outgoing, wanted, min(CALLS_MAX, left_calls))
+        ran, items, away = await _run_pages(db, planned, outgoing, wanted, min(CALLS_MAX, left_calls))
         left_calls -= len(ran.calls)
         dropped += away
         requests.append(ran)
         answers.append(items)
     items = [item for answer in answers for item in answer]
     if planned.order == "merged":
-        items.sort(key=lambda item: _place(planned.places, item), reverse=planned.newest_first)
+        items.sort(
+            key=lambda item: _sort_position(planned.sort_attributes, item), reverse=planned.newest_first
+        )
     unasked = len(requests) < len(planned.requests)
     more = unasked or any(request.more for request in requests)
     cut = not left_calls or any(request.more and len(request.calls) >= CALLS_MAX for request in requests)
     if planned.limit is not None and len(items) > planned.limit:
         items, more = items[: planned.limit], True
-    if planned.fetches and items:
-        fetched, items = await _fetched(db, planned, items)
+    if planned.fetches_items and items:
+        fetched, items = await _fetch_items(db, planned, items)
         requests += fetched
         if planned.accepts is not None:  # what an entry did not tell, the item does
             items, had = [item for item in items if planned.accepts(item)], len(items)
             dropped += had - len(items)
-    return Ran(tuple(requests), tuple(items), more, dropped, cut and more)
+    return RunResult(tuple(requests), tuple(items), more, dropped, cut and more)
 
 
-async def _got(db: AsyncConnection, planned: Planned) -> Ran:
+async def _run_get(db: AsyncConnection, planned: RequestPlan) -> RunResult:
     [outgoing] = planned.requests
-    answer, call = await _called(db, planned.operation, outgoing.body)
+    answer, call = await _call(db, planned.operation, outgoing.body)
     told = [answer] if planned.operation == "GetItem" else answer.get("Responses", ())
     items = tuple(each["Item"] for each in told if each.get("Item"))
     body = outgoing.body if planned.operation == "GetItem" else outgoing.body["TransactItems"][0]["Get"]
-    ran = RanRequest(
+    ran = RunRequest(
         planned.operation,
         body["TableName"],
         None,
@@ -135,14 +137,14 @@ async def _got(db: AsyncConnection, planned: Planned) -> Ran:
         (replace(call, returned=len(items), read=len(items)),),
         more=False,
     )
-    return Ran((ran,), items, more=False)
+    return RunResult((ran,), items, more=False)
 
 
-async def _paged(
-    db: AsyncConnection, planned: Planned, outgoing: Outgoing, limit: int | None, calls_max: int
-) -> tuple[RanRequest, list[Item], int]:
+async def _run_pages(
+    db: AsyncConnection, planned: RequestPlan, outgoing: OutgoingRequest, limit: int | None, calls_max: int
+) -> tuple[RunRequest, list[Item], int]:
     """Return one request with all the calls that it took, its items, and how many were dropped."""
-    calls: list[RanCall] = []
+    calls: list[RunCall] = []
     items: list[Item] = []
     dropped = 0
     start: Mapping[str, Any] | None = None
@@ -152,11 +154,11 @@ async def _paged(
         body = dict(outgoing.body)
         if limit is not None:
             left = limit - len(items)
-            body["Limit"] = max(left, SIFTED_MIN) if sifted else left
+            body["Limit"] = max(left, FILTERED_READ_MIN) if sifted else left
         if start is not None:
             body["ExclusiveStartKey"] = start
         first = body if not calls else first
-        answer, call = await _called(db, planned.operation, body)
+        answer, call = await _call(db, planned.operation, body)
         calls.append(call)
         found = answer.get("Items", ())
         kept = found if planned.accepts is None else [item for item in found if planned.accepts(item)]
@@ -166,7 +168,7 @@ async def _paged(
         if start is None or (limit is not None and len(items) >= limit):
             break
     over = limit is not None and len(items) > limit
-    ran = RanRequest(
+    ran = RunRequest(
         planned.operation,
         outgoing.body["TableName"],
         outgoing.body.get("IndexName"),
@@ -179,26 +181,26 @@ async def _paged(
     return ran, items[:limit], dropped
 
 
-async def _batch_got(db: AsyncConnection, planned: Planned) -> Ran:
-    requests: list[RanRequest] = []
+async def _run_batches(db: AsyncConnection, planned: RequestPlan) -> RunResult:
+    requests: list[RunRequest] = []
     items: list[Item] = []
     for outgoing in planned.requests:
-        ran, found = await _batch(db, outgoing)
+        ran, found = await _run_batch(db, outgoing)
         requests.append(ran)
         items += found
-    return Ran(tuple(requests), tuple(items), more=any(request.more for request in requests))
+    return RunResult(tuple(requests), tuple(items), more=any(request.more for request in requests))
 
 
-async def _fetched(
-    db: AsyncConnection, planned: Planned, entries: Sequence[Item]
-) -> tuple[list[RanRequest], list[Item]]:
+async def _fetch_items(
+    db: AsyncConnection, planned: RequestPlan, entries: Sequence[Item]
+) -> tuple[list[RunRequest], list[Item]]:
     """Return the requests that fetch the items of index entries, and these in the entries' order."""
     first = planned.requests[0].body
     table, index = first["TableName"], first.get("IndexName")
     described = await db.call("DescribeTable", {"TableName": table})
     names = [part["AttributeName"] for part in described["Table"]["KeySchema"]]
     keys = [{name: entry[name] for name in names} for entry in entries]
-    requests: list[RanRequest] = []
+    requests: list[RunRequest] = []
     found: dict[tuple[Any, ...], Item] = {}
     for at in range(0, len(keys), BATCH_GET_KEYS_MAX):
         chunk = keys[at : at + BATCH_GET_KEYS_MAX]
@@ -206,26 +208,26 @@ async def _fetched(
         if first.get("ConsistentRead"):
             wanted["ConsistentRead"] = True
         condition = f"{len(chunk)} keys, from the entries of {index}"
-        ran, items = await _batch(db, Outgoing({"RequestItems": {table: wanted}}, condition))
+        ran, items = await _run_batch(db, OutgoingRequest({"RequestItems": {table: wanted}}, condition))
         requests.append(ran)
         found |= {_identity(names, item): item for item in items}
     whole = [found[told] for key in keys if (told := _identity(names, key)) in found]
     return requests, whole
 
 
-async def _batch(db: AsyncConnection, outgoing: Outgoing) -> tuple[RanRequest, list[Item]]:
+async def _run_batch(db: AsyncConnection, outgoing: OutgoingRequest) -> tuple[RunRequest, list[Item]]:
     """Return one request for many keys, asked again for those that were not answered, and the items."""
     [(table, _)] = outgoing.body["RequestItems"].items()
-    calls: list[RanCall] = []
+    calls: list[RunCall] = []
     items: list[Item] = []
     asked: dict[str, Any] = outgoing.body["RequestItems"]
     while asked and len(calls) < CALLS_MAX:
-        answer, call = await _called(db, "BatchGetItem", {"RequestItems": asked})
+        answer, call = await _call(db, "BatchGetItem", {"RequestItems": asked})
         found = answer.get("Responses", {}).get(table, [])
         calls.append(replace(call, returned=len(found), read=len(found)))
         items += found
         asked = answer.get("UnprocessedKeys", {})
-    ran = RanRequest(
+    ran = RunRequest(
         "BatchGetItem",
         table,
         None,
@@ -238,49 +240,49 @@ async def _batch(db: AsyncConnection, outgoing: Outgoing) -> tuple[RanRequest, l
     return ran, items
 
 
-async def _called(
+async def _call(
     db: AsyncConnection, operation: str, body: Mapping[str, Any]
-) -> tuple[dict[str, Any], RanCall]:
+) -> tuple[dict[str, Any], RunCall]:
     began = monotonic()
     answer = await db.call(operation, {**body, "ReturnConsumedCapacity": "INDEXES"})
     took_ms = (monotonic() - began) * 1000
     returned = len(answer.get("Items", ()))
-    return answer, RanCall(
+    return answer, RunCall(
         answer.get("Count", returned),
         answer.get("ScannedCount", returned),
-        units_of(operation, answer),
+        consumed_units(operation, answer),
         round(took_ms, 3),
     )
 
 
-def units_of(operation: str, answer: dict[str, Any]) -> tuple[PlaceUnits, ...]:
+def consumed_units(operation: str, answer: dict[str, Any]) -> tuple[TargetUnits, ...]:
     """Return what an answer says it consumed, the table first."""
     spent = Spent()
     spent.add(operation, answer)
-    found: list[PlaceUnits] = []
+    found: list[TargetUnits] = []
     reads = spent.reads > 0 or spent.writes == 0
     for table, units in spent.tables.items():
         if units.reads or units.writes:
-            found.append(PlaceUnits(table, None, units.reads, units.writes))
+            found.append(TargetUnits(table, None, units.reads, units.writes))
         found += [
-            PlaceUnits(table, index, amount if reads else 0.0, 0.0 if reads else amount)
+            TargetUnits(table, index, amount if reads else 0.0, 0.0 if reads else amount)
             for index, amount in units.indexes.items()
         ]
     return tuple(found)
 
 
-def summed(parts: Sequence[PlaceUnits]) -> tuple[PlaceUnits, ...]:
+def sum_units(parts: Sequence[TargetUnits]) -> tuple[TargetUnits, ...]:
     """Return units of several calls, each place once, tables before their indexes."""
-    found: dict[tuple[str, str], PlaceUnits] = {}
+    found: dict[tuple[str, str], TargetUnits] = {}
     for part in parts:
         place = (part.table, part.index or "")
-        before = found.get(place, PlaceUnits(part.table, part.index, 0.0, 0.0))
+        before = found.get(place, TargetUnits(part.table, part.index, 0.0, 0.0))
         found[place] = replace(before, read=before.read + part.read, write=before.write + part.write)
     return tuple(found[place] for place in sorted(found))
 
 
-def _place(names: Sequence[str], item: Item) -> tuple[Any, ...]:
-    return tuple(sortable(item[name]) for name in names if name in item)
+def _sort_position(names: Sequence[str], item: Item) -> tuple[Any, ...]:
+    return tuple(sort_value(item[name]) for name in names if name in item)
 
 
 def _identity(names: Sequence[str], item: Item) -> tuple[Any, ...]:

@@ -33,8 +33,8 @@ from tavola.protocol.arns import Scope
 from tavola.protocol.operations import OPERATIONS
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.live_facts import LiveFacts
-from tavola.studio.problems import Refused
-from tavola.studio.studio import LogQuestion, Studio
+from tavola.studio.problems import RequestRefused
+from tavola.studio.studio import LogQuery, Studio
 from tavola.studio.types import Document
 
 _PAGE_MAX = 1000
@@ -42,7 +42,7 @@ _REACH_MAX = 20_000  # records that one may page back through; further back a na
 
 
 @dataclass(frozen=True, slots=True)
-class AskLog:
+class LogRequest:
     """Which records, the newest first; all that is given must hold."""
 
     since_s: float | None = None
@@ -86,40 +86,40 @@ class LogPage:
     until_s: float  # to be given for the next page, so that records which come meanwhile do not shift it
 
 
-async def log(studio: Studio, asked: AskLog) -> LogPage:
+async def read_log(studio: Studio, params: LogRequest) -> LogPage:
     """Return records of the access log."""
     port = studio.log
     if port is None:
-        raise Refused(
+        raise RequestRefused(
             "log-missing",
             "No access log is kept",
             "The studio was given no access log to read.",
             "Keep one: tavola serve FILE --studio --access-log access.log",
             status=409,
         )
-    until_s = asked.until_s if asked.until_s is not None else studio.clock.now() + 1.0
-    skip = max(0, min(asked.skip, _REACH_MAX))
-    limit = max(0, min(max(1, asked.limit), _PAGE_MAX, _REACH_MAX - skip))
-    question = LogQuestion(
-        since_s=asked.since_s,
+    until_s = params.until_s if params.until_s is not None else studio.clock.now() + 1.0
+    skip = max(0, min(params.skip, _REACH_MAX))
+    limit = max(0, min(max(1, params.limit), _PAGE_MAX, _REACH_MAX - skip))
+    question = LogQuery(
+        since_s=params.since_s,
         until_s=until_s,
-        operation=asked.operation or None,
-        table=asked.table or None,
-        index=asked.index or None,
-        caller=asked.caller or None,
-        decision=asked.decision or None,
-        fault=asked.fault or None,
-        key=asked.key or None,
-        item=asked.item or None,
+        operation=params.operation or None,
+        table=params.table or None,
+        index=params.index or None,
+        caller=params.caller or None,
+        decision=params.decision or None,
+        fault=params.fault or None,
+        key=params.key or None,
+        item=params.item or None,
         limit=skip + limit + 1,
     )
-    found = await studio.work(lambda: list(islice(port(question), skip, skip + limit + 1)))
+    found = await studio.run_in_thread(lambda: list(islice(port(question), skip, skip + limit + 1)))
     further = len(found) > limit
     deep = further and skip + limit >= _REACH_MAX
-    return LogPage(tuple(_row(record) for record in found[:limit]), further and not deep, deep, until_s)
+    return LogPage(tuple(_log_row(record) for record in found[:limit]), further and not deep, deep, until_s)
 
 
-def _row(record: Mapping[str, Any]) -> LogRow:
+def _log_row(record: Mapping[str, Any]) -> LogRow:
     identity = record.get("userIdentity") or {}
     beside = record.get("additionalEventData") or {}
     told = record.get("requestParameters") or {}
@@ -146,8 +146,8 @@ def _row(record: Mapping[str, Any]) -> LogRow:
 
 
 @dataclass(frozen=True, slots=True)
-class AskPrincipals:
-    """Nothing is asked but who there is."""
+class PrincipalsRequest:
+    """No parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,14 +171,14 @@ class Principals:
     warnings: tuple[str, ...]
 
 
-async def principals(studio: Studio, asked: AskPrincipals) -> Principals:
-    """Return who may be asked about."""
-    directory = _directory(studio)
+async def list_principals(studio: Studio, params: PrincipalsRequest) -> Principals:
+    """Return the principals, operations and actions that can be explained."""
+    directory = _load_directory(studio)
     rows: list[PrincipalRow] = []
     for number, account in sorted(directory.accounts.items()):
         found = [directory.user(number, name) for name in sorted(account.users)]
         found += [directory.role_session(number, name) for name in sorted(account.roles)]
-        rows += (_principal(directory, each) for each in (*found, directory.root(number)))
+        rows += (_principal_row(directory, each) for each in (*found, directory.root(number)))
     unknown = [
         f"DynamoDB has no action {action}, which {place} names."
         for place, action in unknown_actions(directory)
@@ -190,15 +190,15 @@ async def principals(studio: Studio, asked: AskPrincipals) -> Principals:
     return Principals(tuple(rows), tuple(sorted(OPERATIONS)), tuple(sorted(ACTIONS)), tuple(unknown))
 
 
-def _principal(directory: Directory, principal: Principal) -> PrincipalRow:
+def _principal_row(directory: Directory, principal: Principal) -> PrincipalRow:
     names = tuple(policy.name for policy in directory.policies_of(principal).identity)
     kind: Literal["user", "role", "root"] = "role" if principal.kind == "session" else principal.kind
     return PrincipalRow(principal.arn, principal.name, principal.account, kind, names)
 
 
-def _directory(studio: Studio) -> Directory:
+def _load_directory(studio: Studio) -> Directory:
     if studio.directory is None:
-        raise Refused(
+        raise RequestRefused(
             "directory-missing",
             "There are no users and policies",
             "The studio was given no file of users, roles and policies, so everybody may do everything.",
@@ -209,7 +209,7 @@ def _directory(studio: Studio) -> Directory:
 
 
 @dataclass(frozen=True, slots=True)
-class Explain:
+class ExplainRequest:
     """May somebody make a request (`operation`, `request`), or do something to a resource (`action`, `resource`)?"""
 
     principal: str  # an ARN, or the name of a user or role
@@ -270,30 +270,30 @@ class Explanation:
     accesses: tuple[ExplainedAccess, ...]
 
 
-async def explain(studio: Studio, asked: Explain) -> Explanation:
+async def explain_access(studio: Studio, params: ExplainRequest) -> Explanation:
     """Return whether somebody may do something, and which statement decides."""
-    directory = _directory(studio)
-    account = asked.account or (next(iter(directory.accounts)) if len(directory.accounts) == 1 else None)
-    if account is None and not asked.principal.startswith("arn:"):
+    directory = _load_directory(studio)
+    account = params.account or (next(iter(directory.accounts)) if len(directory.accounts) == 1 else None)
+    if account is None and not params.principal.startswith("arn:"):
         raise NotInDirectory(
-            f"there are {len(directory.accounts)} accounts; name {asked.principal} by its ARN"
+            f"there are {len(directory.accounts)} accounts; name {params.principal} by its ARN"
         )
-    principal = directory.principal(asked.principal, account or "")
+    principal = directory.principal(params.principal, account or "")
     scope = Scope(principal.account, studio.where.region or "us-east-1")
-    here = ConnectionProperties(source_ip=asked.source_ip or None, secure=asked.secure)
+    here = ConnectionProperties(source_ip=params.source_ip or None, secure=params.secure)
     guard = Guards(studio.clock).guard(directory, principal, scope, here)
     facts = LiveFacts(studio.db)
     explained: tuple[ExplainedDecision, ...]
-    if asked.operation and asked.request is not None:
-        operation, body = asked.operation, msgspec.json.encode(asked.request)
+    if params.operation and params.request is not None:
+        operation, body = params.operation, msgspec.json.encode(params.request)
         if operation.removeprefix("dynamodb:") not in OPERATIONS:
-            raise Refused(
+            raise RequestRefused(
                 "operation-unknown", "There is no such operation", f"{operation} is none of DynamoDB's."
             )
         try:
-            explained = await facts.known_to(lambda: explain_request(guard, operation, body, facts))
+            explained = await facts.resolve(lambda: explain_request(guard, operation, body, facts))
         except KeyUnknown as error:
-            raise Refused(
+            raise RequestRefused(
                 "table-missing",
                 "The table is not there",
                 str(error),
@@ -301,31 +301,31 @@ async def explain(studio: Studio, asked: Explain) -> Explanation:
                 status=404,
             ) from error
         except ConditionMisfit as error:
-            raise Refused(
+            raise RequestRefused(
                 "condition-misfit",
                 "The key condition is on another key",
                 str(error),
-                "Compare it with the key of the table or index that is asked.",
+                "Compare it with the key of the table or index that is params.",
             ) from error
-    elif asked.action and asked.resource:
-        await facts.load(asked.resource)
-        known = facts.facts(asked.resource)
+    elif params.action and params.resource:
+        await facts.load(params.resource)
+        known = facts.facts(params.resource)
         explained = (
             explain_action(
                 guard,
-                asked.action,
-                asked.resource,
+                params.action,
+                params.resource,
                 scope,
-                keys=asked.keys,
-                context=asked.context,
+                keys=params.keys,
+                context=params.context,
                 facts=known,
             ),
         )
     else:
-        raise Refused(
+        raise RequestRefused(
             "question-missing",
-            "Nothing is asked",
-            "Either an operation with its request, or an action with a resource, says what is asked.",
+            "Nothing is params",
+            "Either an operation with its request, or an action with a resource, says what is params.",
             "Give one of the two.",
         )
     document = {"schema": "tavola.iam.explain/1", **render_explanation(principal, explained)}
@@ -333,7 +333,7 @@ async def explain(studio: Studio, asked: Explain) -> Explanation:
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/access/log", log),
-    Endpoint("GET", "/access/principals", principals),
-    Endpoint("POST", "/access/explain", explain),
+    Endpoint("GET", "/access/log", read_log),
+    Endpoint("GET", "/access/principals", list_principals),
+    Endpoint("POST", "/access/explain", explain_access),
 )

@@ -18,19 +18,19 @@ from tavola.client.streams import StreamMissing
 from tavola.clock import monotonic
 from tavola.studio.changes import (
     Actors,
-    ChangeTeller,
-    Follower,
-    Gap,
-    Manners,
-    Message,
-    Start,
+    ChangeRenderer,
+    FollowOptions,
+    StartPosition,
     StreamChange,
+    StreamFollower,
+    StreamGap,
+    StreamMessage,
     decode_position,
-    wanted_of,
+    parse_filter,
 )
 from tavola.studio.endpoint import Endpoint
-from tavola.studio.problems import Refused
-from tavola.studio.recognition import recogniser_for
+from tavola.studio.problems import RequestRefused
+from tavola.studio.recognition import load_recogniser
 from tavola.studio.studio import Studio
 from tavola.web import Problem
 
@@ -52,7 +52,7 @@ View = Literal["NEW_AND_OLD_IMAGES", "NEW_IMAGE", "OLD_IMAGE", "KEYS_ONLY"]
 
 
 @dataclass(frozen=True, slots=True)
-class AskChanges:
+class ChangesRequest:
     """Which changes of which table, and from where on."""
 
     table: str
@@ -71,14 +71,14 @@ class ChangePage:
     """Some changes, those of an item in their order, and the position to go on from."""
 
     changes: tuple[StreamChange, ...]
-    gaps: tuple[Gap, ...]
+    gaps: tuple[StreamGap, ...]
     position: str
     more: bool
 
 
 @dataclass(frozen=True, slots=True)
-class AskStream:
-    """Of which table; what else is given is what a stream would be asked, and is refused as it would be.
+class StreamRequest:
+    """The table, and the filter a stream would be requested with, validated in the same way.
 
     A browser does not tell a page why its stream was refused, so it asks here before.
     """
@@ -101,24 +101,24 @@ class StreamState:
 
 
 @dataclass(frozen=True, slots=True)
-class SetStream:
+class SetStreamRequest:
     """Turn a table's stream on or off; one that is on in another view cannot be changed, only made anew."""
 
     table: str
     on: bool = True
 
 
-async def live(studio: Studio, asked: AskChanges) -> Response:
+async def stream_changes(studio: Studio, params: ChangesRequest) -> Response:
     """Return the changes of a table as they come, as server-sent events."""
-    follower = await _follower(studio, asked, follow=True)
+    follower = await _open_follower(studio, params, follow=True)
     return StreamingResponse(_events(follower), media_type="text/event-stream", headers=_HEADERS)
 
 
-async def page(studio: Studio, asked: AskChanges) -> ChangePage:
-    """Return the changes that a table's stream has from a position on, and no more than are asked for."""
-    follower = await _follower(studio, asked, follow=False)
+async def read_changes(studio: Studio, params: ChangesRequest) -> ChangePage:
+    """Return at most `limit` changes of a table's stream from a position on."""
+    follower = await _open_follower(studio, params, follow=False)
     changes: list[StreamChange] = []
-    gaps: list[Gap] = []
+    gaps: list[StreamGap] = []
     position = follower.position
     more = False
     end_s = monotonic() + _PAGE_S
@@ -126,12 +126,12 @@ async def page(studio: Studio, asked: AskChanges) -> ChangePage:
         async for message in messages:
             position = message.position or position
             if message.event == "changes":
-                changes += msgspec.json.decode(message.data, type=_Changes).changes
+                changes += msgspec.json.decode(message.data, type=_ChangesData).changes
             elif message.event == "gap":
-                gaps.append(msgspec.json.decode(message.data, type=Gap))
+                gaps.append(msgspec.json.decode(message.data, type=StreamGap))
             elif message.event == "problem":
                 problem = msgspec.json.decode(message.data, type=Problem)
-                raise Refused(
+                raise RequestRefused(
                     problem.code, problem.title, problem.detail, problem.remedy, status=problem.status
                 )
             more = message.full or (message.event in ("changes", "position") and monotonic() >= end_s)
@@ -140,14 +140,14 @@ async def page(studio: Studio, asked: AskChanges) -> ChangePage:
     return ChangePage(tuple(changes), tuple(gaps), position, more)
 
 
-async def state(studio: Studio, asked: AskStream) -> StreamState:
+async def stream_state(studio: Studio, params: StreamRequest) -> StreamState:
     """Return whether a table has a stream that can be followed."""
-    wanted_of(asked.events, "", "", asked.after, asked.since)
-    described = (await studio.db.call("DescribeTable", {"TableName": asked.table}))["Table"]
+    parse_filter(params.events, "", "", params.after, params.since)
+    described = (await studio.db.call("DescribeTable", {"TableName": params.table}))["Table"]
     setting = described.get("StreamSpecification", {})
     arn = described.get("LatestStreamArn")
     if not setting.get("StreamEnabled"):
-        return StreamState(on=False, view=None, arn=arn, shards=0, problem=_without(asked.table).problem)
+        return StreamState(on=False, view=None, arn=arn, shards=0, problem=_stream_off(params.table).problem)
     stream = (await studio.db.call("DescribeStream", {"StreamArn": arn}))["StreamDescription"]
     shards = [
         shard
@@ -157,48 +157,48 @@ async def state(studio: Studio, asked: AskStream) -> StreamState:
     return StreamState(on=True, view=setting["StreamViewType"], arn=arn, shards=len(shards))
 
 
-async def switch(studio: Studio, asked: SetStream) -> StreamState:
+async def set_stream(studio: Studio, params: SetStreamRequest) -> StreamState:
     """Turn a stream on, with both images of each change, or off."""
     setting: Mapping[str, Any] = {"StreamEnabled": False}
-    if asked.on:
+    if params.on:
         setting = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
-    await studio.db.call("UpdateTable", {"TableName": asked.table, "StreamSpecification": setting})
-    return await state(studio, AskStream(asked.table))
+    await studio.db.call("UpdateTable", {"TableName": params.table, "StreamSpecification": setting})
+    return await stream_state(studio, StreamRequest(params.table))
 
 
-class _Changes(msgspec.Struct):
+class _ChangesData(msgspec.Struct):
     changes: list[StreamChange]
 
 
-async def _follower(studio: Studio, asked: AskChanges, *, follow: bool) -> Follower:
-    position = asked.last_event_id or asked.position
-    teller = ChangeTeller(
-        await recogniser_for(studio, asked.table),
-        Actors(studio.table_design(asked.table), studio.where.region),
-        wanted_of(asked.events, asked.entities, asked.prefix, asked.after, asked.since),
+async def _open_follower(studio: Studio, params: ChangesRequest, *, follow: bool) -> StreamFollower:
+    position = params.last_event_id or params.position
+    teller = ChangeRenderer(
+        await load_recogniser(studio, params.table),
+        Actors(studio.table_design(params.table), studio.where.region),
+        parse_filter(params.events, params.entities, params.prefix, params.after, params.since),
     )
     try:
-        return await Follower.open(
+        return await StreamFollower.open(
             studio.db,
-            asked.table,
+            params.table,
             teller,
-            start=_start(position),
-            manners=_manners(studio, None if follow else asked.limit),
+            start=_parse_start(position),
+            manners=_follow_options(studio, None if follow else params.limit),
             follow=follow,
         )
     except StreamMissing as missing:
-        raise _without(asked.table) from missing
+        raise _stream_off(params.table) from missing
 
 
-def _manners(studio: Studio, limit: int | None) -> Manners:
+def _follow_options(studio: Studio, limit: int | None) -> FollowOptions:
     """Return how a live stream is followed, or how so many changes are gathered for a page."""
     poll_s = _POLLS_S[studio.where.kind]
     if limit is None:
-        return Manners(poll_s=poll_s)
-    return Manners(poll_s=poll_s, gather_s=_PAGE_S, changes_max=min(max(limit, 1), _PAGE_MAX))
+        return FollowOptions(poll_s=poll_s)
+    return FollowOptions(poll_s=poll_s, gather_s=_PAGE_S, changes_max=min(max(limit, 1), _PAGE_MAX))
 
 
-def _start(position: str) -> Start:
+def _parse_start(position: str) -> StartPosition:
     match position:
         case "latest" | "start":
             return position
@@ -206,8 +206,8 @@ def _start(position: str) -> Start:
             return decode_position(position)
 
 
-def _without(table: str) -> Refused:
-    return Refused(
+def _stream_off(table: str) -> RequestRefused:
+    return RequestRefused(
         "stream-off",
         "This table does not tell its changes",
         f"{table} has no stream, so nobody knows what was written to it.",
@@ -216,13 +216,13 @@ def _without(table: str) -> Refused:
     )
 
 
-async def _events(follower: Follower) -> AsyncIterator[bytes]:
+async def _events(follower: StreamFollower) -> AsyncIterator[bytes]:
     async with aclosing(follower.messages()) as messages:
         async for message in messages:
-            yield event_of(message)
+            yield encode_event(message)
 
 
-def event_of(message: Message) -> bytes:
+def encode_event(message: StreamMessage) -> bytes:
     """Return a message as a server-sent event; a sign of life is a comment, which no page sees."""
     if message.event == "beat":
         return b": beat\n\n"
@@ -232,8 +232,8 @@ def event_of(message: Message) -> bytes:
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/changes", live, raw=True),
-    Endpoint("GET", "/changes/page", page),
-    Endpoint("GET", "/changes/stream", state),
-    Endpoint("POST", "/changes/stream", switch, changes=True),
+    Endpoint("GET", "/changes", stream_changes, raw=True),
+    Endpoint("GET", "/changes/page", read_changes),
+    Endpoint("GET", "/changes/stream", stream_state),
+    Endpoint("POST", "/changes/stream", set_stream, is_write=True),
 )

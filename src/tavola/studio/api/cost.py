@@ -30,21 +30,21 @@ from tavola.prices import books, labelled_book, load_book
 from tavola.protocol.faults import ResourceNotFoundFault
 from tavola.studio.cost import (
     DEFAULT_REGION,
-    AskCalculation,
-    AskCost,
-    assumptions_of,
-    book_of,
-    command_of,
-    costing_of,
-    design_for,
-    number,
-    region_of,
-    shared_words,
-    sliders_of,
-    writable,
+    CalculationRequest,
+    CostRequest,
+    compute_cost,
+    cost_command,
+    default_region,
+    find_prices,
+    format_number,
+    is_writable,
+    select_design,
+    shared_options,
+    to_assumptions,
+    to_sliders,
 )
 from tavola.studio.endpoint import Endpoint
-from tavola.studio.problems import Refused
+from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import Studio
 from tavola.studio.types import Document
 
@@ -54,12 +54,12 @@ _TABLES_MAX = 500  # that are described for their vector indexes
 
 
 @dataclass(frozen=True, slots=True)
-class CostAnswer:
+class MonthlyCost:
     """A month as declared, and with its numbers turned: each as `tavola cost --json` prints it."""
 
     declared: Document
     altered: Document
-    rests: bool  # nothing is turned: the two are one
+    is_unchanged: bool  # nothing is turned: the two are one
     ids: tuple[str, ...]  # of the access patterns of either, in their order
     command: str  # that prints the altered one; "" where no one command can
     saved: bool  # the command is about the design document that `/cost/design` gives
@@ -95,7 +95,7 @@ class CostCurves:
 
 
 @dataclass(frozen=True, slots=True)
-class CalculationAnswer:
+class CalculatedCost:
     """What rates need and cost, as `tavola cost --reads … --json` prints it."""
 
     document: Document
@@ -103,7 +103,7 @@ class CalculationAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class AskCostOptions:
+class CostOptionsRequest:
     """What there is to choose from."""
 
 
@@ -128,7 +128,7 @@ class CostOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class AskVectors:
+class VectorsRequest:
     """The vector indexes of the tables as they stand."""
 
 
@@ -159,30 +159,30 @@ class CostFile:
     text: str
 
 
-async def cost(studio: Studio, asked: AskCost) -> CostAnswer:
+async def monthly_cost(studio: Studio, params: CostRequest) -> MonthlyCost:
     """Return a month as declared and as turned, and the command line that prints the same."""
-    return await studio.work(_answer, studio, asked)
+    return await studio.run_in_thread(_monthly_cost, studio, params)
 
 
-async def curve(studio: Studio, asked: AskCost) -> CostCurves:
+async def cost_curves(studio: Studio, params: CostRequest) -> CostCurves:
     """Return what each way of paying costs from a hundredth to a hundred times the traffic."""
-    return await studio.work(_curves, studio, asked)
+    return await studio.run_in_thread(_curves, studio, params)
 
 
-async def calculated(studio: Studio, asked: AskCalculation) -> CalculationAnswer:
+async def calculate_cost(studio: Studio, params: CalculationRequest) -> CalculatedCost:
     """Return what rates need and cost, without a design."""
-    return await studio.work(_calculated, studio, asked)
+    return await studio.run_in_thread(_calculate_cost, studio, params)
 
 
-async def options(studio: Studio, asked: AskCostOptions) -> CostOptions:
+async def list_options(studio: Studio, params: CostOptionsRequest) -> CostOptions:
     """Return what there is to choose from."""
     told = tuple(KnownBook(each.title, each.region, each.date.isoformat(), each.label) for each in books())
     tables = () if studio.design is None else tuple(table.name for table in studio.design.tables)
     designs = tuple(each.name for each in studio.declared) if len(studio.declared) > 1 else ()
-    return CostOptions(told, region_of(studio), designs, tables)
+    return CostOptions(told, default_region(studio), designs, tables)
 
 
-async def vectors(studio: Studio, asked: AskVectors) -> VectorList:
+async def list_vector_indexes(studio: Studio, params: VectorsRequest) -> VectorList:
     """Return the vector indexes that the tables have now, with their bytes."""
     found: list[VectorBytes] = []
     for name in await _table_names(studio):
@@ -204,27 +204,27 @@ async def vectors(studio: Studio, asked: AskVectors) -> VectorList:
 async def _table_names(studio: Studio) -> list[str]:
     """Return the names of the tables, of a great many the first."""
     names: list[str] = []
-    asked: dict[str, Any] = {"Limit": 100}
+    params: dict[str, Any] = {"Limit": 100}
     while len(names) < _TABLES_MAX:
-        answer = await studio.db.call("ListTables", asked)
+        answer = await studio.db.call("ListTables", params)
         names += answer["TableNames"]
         if "LastEvaluatedTableName" not in answer:
             break
-        asked["ExclusiveStartTableName"] = answer["LastEvaluatedTableName"]
+        params["ExclusiveStartTableName"] = answer["LastEvaluatedTableName"]
     return names
 
 
-async def as_file(studio: Studio, asked: AskCost) -> CostFile:
+async def export_csv(studio: Studio, params: CostRequest) -> CostFile:
     """Return the altered month as rows, as `tavola cost --csv` prints it."""
-    costing = await studio.work(_altered, studio, asked)
+    costing = await studio.run_in_thread(_altered_cost, studio, params)
     return CostFile("cost.csv", render_csv(costing))
 
 
-async def as_design(studio: Studio, asked: AskCost) -> CostFile:
-    """Return the altered design as a document, for `tavola cost altered.json` to be asked about."""
-    design = apply_sliders(design_for(studio, asked), sliders_of(asked))
-    if not writable(design):
-        raise Refused(
+async def export_design(studio: Studio, params: CostRequest) -> CostFile:
+    """Return the altered design as a document for `tavola cost altered.json`."""
+    design = apply_sliders(select_design(studio, params), to_sliders(params))
+    if not is_writable(design):
+        raise RequestRefused(
             "design-unwritable",
             "This is no one document",
             "Entities of its tables are called alike, or name one of a table that is left out.",
@@ -234,31 +234,31 @@ async def as_design(studio: Studio, asked: AskCost) -> CostFile:
     return CostFile("altered.json", json.dumps(write_document(design), indent=2, ensure_ascii=False) + "\n")
 
 
-def _answer(studio: Studio, asked: AskCost) -> CostAnswer:
-    design, sliders = design_for(studio, asked), sliders_of(asked)
-    declared = _document(costing_of(studio, asked, Sliders()))
-    altered = declared if sliders.is_unchanged else _document(costing_of(studio, asked, sliders))
-    command, saved = command_of(studio, asked, design, rests=sliders.is_unchanged)
+def _monthly_cost(studio: Studio, params: CostRequest) -> MonthlyCost:
+    design, sliders = select_design(studio, params), to_sliders(params)
+    declared = _document(compute_cost(studio, params, Sliders()))
+    altered = declared if sliders.is_unchanged else _document(compute_cost(studio, params, sliders))
+    command, saved = cost_command(studio, params, design, rests=sliders.is_unchanged)
     ids = access_ids(design)
     idle = len(altered["access_patterns"]) - len(
         ids
     )  # capacity that nobody asks for has a bill, and is no pattern
-    return CostAnswer(declared, altered, sliders.is_unchanged, (*ids, *[""] * idle), command, saved)
+    return MonthlyCost(declared, altered, sliders.is_unchanged, (*ids, *[""] * idle), command, saved)
 
 
 def _document(costing: CostReport) -> dict[str, Any]:
     return {"schema": _SCHEMA, **render_document(costing)}
 
 
-def _altered(studio: Studio, asked: AskCost) -> CostReport:
-    return costing_of(studio, asked, sliders_of(asked))
+def _altered_cost(studio: Studio, params: CostRequest) -> CostReport:
+    return compute_cost(studio, params, to_sliders(params))
 
 
-def _curves(studio: Studio, asked: AskCost) -> CostCurves:
-    design, sliders = design_for(studio, asked), sliders_of(asked)
-    book, _ = book_of(studio, asked.assumptions)
+def _curves(studio: Studio, params: CostRequest) -> CostCurves:
+    design, sliders = select_design(studio, params), to_sliders(params)
+    book, _ = find_prices(studio, params.assumptions)
     found = compute_curves(
-        apply_sliders(design, sliders), assumptions_of(asked.assumptions, design, sliders), book
+        apply_sliders(design, sliders), to_assumptions(params.assumptions, design, sliders), book
     )
     return CostCurves(
         found.factors,
@@ -270,43 +270,47 @@ def _curves(studio: Studio, asked: AskCost) -> CostCurves:
     )
 
 
-def _calculated(studio: Studio, asked: AskCalculation) -> CalculationAnswer:
-    book, today = book_of(studio, asked)
+def _calculate_cost(studio: Studio, params: CalculationRequest) -> CalculatedCost:
+    book, today = find_prices(studio, params)
     demand = TableDemand(
-        asked.reads,
-        asked.writes,
-        asked.item_kb,
-        asked.storage_gb,
-        asked.hours_per_day,
-        consistent=not asked.eventual,
-        indexes=asked.indexes,
+        params.reads,
+        params.writes,
+        params.item_kb,
+        params.storage_gb,
+        params.hours_per_day,
+        consistent=not params.eventual,
+        indexes=params.indexes,
     )
     assumptions = Assumptions(
-        table_class=asked.table_class,
-        target=asked.target,
-        hours_per_day=asked.hours_per_day,
-        free_tier=asked.free_tier,
-        backups=asked.backups,
+        table_class=params.table_class,
+        target=params.target,
+        hours_per_day=params.hours_per_day,
+        free_tier=params.free_tier,
+        backups=params.backups,
     )
     told: Any = ()
     if book.label == DOCUMENT:
         told = compare_with_document(demand, labelled_book(DOCUMENT), load_book(DEFAULT_REGION))
     document = calculation_document(calculate(demand, book, assumptions), told, book_notes(book, today))
-    words = ["tavola cost", f"--reads {number(asked.reads)}", f"--writes {number(asked.writes)}"]
-    words += [] if asked.item_kb == 1 else [f"--item-kb {number(asked.item_kb)}"]
-    words += [f"--storage-gb {number(asked.storage_gb)}"] if asked.storage_gb else []
-    words += [f"--indexes {asked.indexes}"] if asked.indexes else []
-    words += ["--eventual"] if asked.eventual else []
-    words += shared_words(asked, region_of(studio))
-    return CalculationAnswer({"schema": _CALCULATION, **document}, " ".join(words))
+    words = [
+        "tavola cost",
+        f"--reads {format_number(params.reads)}",
+        f"--writes {format_number(params.writes)}",
+    ]
+    words += [] if params.item_kb == 1 else [f"--item-kb {format_number(params.item_kb)}"]
+    words += [f"--storage-gb {format_number(params.storage_gb)}"] if params.storage_gb else []
+    words += [f"--indexes {params.indexes}"] if params.indexes else []
+    words += ["--eventual"] if params.eventual else []
+    words += shared_options(params, default_region(studio))
+    return CalculatedCost({"schema": _CALCULATION, **document}, " ".join(words))
 
 
 ENDPOINTS = (
-    Endpoint("POST", "/cost", cost),
-    Endpoint("POST", "/cost/curve", curve),
-    Endpoint("POST", "/cost/calculate", calculated),
-    Endpoint("POST", "/cost/csv", as_file),
-    Endpoint("POST", "/cost/design", as_design),
-    Endpoint("GET", "/cost/options", options),
-    Endpoint("GET", "/cost/vectors", vectors),
+    Endpoint("POST", "/cost", monthly_cost),
+    Endpoint("POST", "/cost/curve", cost_curves),
+    Endpoint("POST", "/cost/calculate", calculate_cost),
+    Endpoint("POST", "/cost/csv", export_csv),
+    Endpoint("POST", "/cost/design", export_design),
+    Endpoint("GET", "/cost/options", list_options),
+    Endpoint("GET", "/cost/vectors", list_vector_indexes),
 )

@@ -8,36 +8,36 @@ from typing import Any
 from tavola.expressions.partiql import Statement, StatementError, equalities, parse_statement
 from tavola.limits import PAGE_BYTES_MAX
 from tavola.studio.endpoint import Endpoint
-from tavola.studio.problems import Refused
-from tavola.studio.queries.code import ItemCode, QuestionCode, code_of_item, code_of_question
-from tavola.studio.queries.conditions import BrowseCondition
-from tavola.studio.queries.estimates import ReadEstimate, estimate
-from tavola.studio.queries.key_shapes import KeyShape
-from tavola.studio.queries.key_suggestions import KeyOffer, key_offers
+from tavola.studio.problems import RequestRefused
+from tavola.studio.queries.code import ItemCode, QueryCode, render_item_code, render_query_code
+from tavola.studio.queries.conditions import QueryCondition
+from tavola.studio.queries.estimates import ReadEstimate, estimate_read
+from tavola.studio.queries.key_shapes import KeyTextShape
+from tavola.studio.queries.key_suggestions import KeySuggestion, suggest_keys
 from tavola.studio.queries.planner import (
-    BrowseQuestion,
     ConditionRole,
-    Planned,
+    ItemQuery,
+    QueryPlan,
     ReadOperation,
-    plan,
+    plan_query,
 )
-from tavola.studio.queries.read_targets import TableWays, ways_of
+from tavola.studio.queries.read_targets import ReadTargets, read_targets
 from tavola.studio.queries.rows import (
     PAGE_ROWS,
-    AskCollection,
+    CollectionRequest,
     CollectionTotals,
-    Row,
+    ItemRow,
     RowPage,
+    build_rows,
+    count_collection,
     read_page,
-    rows_of,
-    total,
 )
-from tavola.studio.recognition import Recognised, Recogniser, recogniser_of
+from tavola.studio.recognition import RecognisedItem, Recogniser, cached_recogniser
 from tavola.studio.studio import Studio
 from tavola.studio.types import Document, Item
 
 _EXAMPLES = 5  # items in a test
-_LOOKED_AT = 100  # to find them with a filter: nobody asked to read more
+_LOOKED_AT = 100  # read to find them with a filter
 _KEYS_MAX = 1_000
 
 
@@ -50,7 +50,7 @@ class PlannedCondition:
 
 
 @dataclass(frozen=True, slots=True)
-class OtherWay:
+class OtherTarget:
     """Another way that would be no Scan."""
 
     index: str | None
@@ -58,8 +58,8 @@ class OtherWay:
 
 
 @dataclass(frozen=True, slots=True)
-class BrowsePlan:
-    """How a question will be answered, said before it is asked."""
+class PlannedQuery:
+    """How a query will be executed and what it will cost, before it runs."""
 
     operation: ReadOperation
     index: str | None
@@ -68,24 +68,24 @@ class BrowsePlan:
     conditions: tuple[PlannedCondition, ...]
     notes: tuple[str, ...]
     consistent: bool
-    request: Document  # as DynamoDB is asked, without the limits of a page
+    request: Document  # as sent to DynamoDB, without page limits
     estimate: ReadEstimate
     asks_first: bool  # it is a Scan of more than 1 MB
-    others: tuple[OtherWay, ...]
-    offers: tuple[KeyOffer, ...] = ()  # of a Scan: the keys that the fields asked for make
+    others: tuple[OtherTarget, ...]
+    offers: tuple[KeySuggestion, ...] = ()  # for a Scan: keys made of the queried fields
 
 
 @dataclass(frozen=True, slots=True)
-class BrowsePage:
+class QueryPageRequest:
     """Which page of which question: the first, or where the cursor of the one before says."""
 
-    question: BrowseQuestion
+    question: ItemQuery
     cursor: Item | None = None
     limit: int = PAGE_ROWS
 
 
 @dataclass(frozen=True, slots=True)
-class AskMembers:
+class IndexMembersRequest:
     """Which of these items, by their keys, are in an index."""
 
     table: str
@@ -98,14 +98,14 @@ class AskMembers:
 class IndexMembers:
     """Items in an index, and what it holds of them."""
 
-    members: tuple[int, ...]  # by their place among the keys asked
+    members: tuple[int, ...]  # positions in the requested keys
     missing: tuple[int, ...]  # keys of no item
     projected: tuple[str, ...] | None  # None: all attributes
     units: float
 
 
 @dataclass(frozen=True, slots=True)
-class AskItemCode:
+class ItemCodeRequest:
     """Which item, by its key."""
 
     table: str
@@ -114,7 +114,7 @@ class AskItemCode:
 
 
 @dataclass(frozen=True, slots=True)
-class AskStatement:
+class StatementRequest:
     """A PartiQL statement that reads."""
 
     table: str  # whose items it gives, to recognise them by
@@ -129,129 +129,129 @@ class AskStatement:
 class StatementPage:
     """What a statement gave, and where to go on."""
 
-    rows: tuple[Row, ...]
-    entities: tuple[Recognised, ...]
-    shapes: tuple[KeyShape, ...]
+    rows: tuple[ItemRow, ...]
+    entities: tuple[RecognisedItem, ...]
+    shapes: tuple[KeyTextShape, ...]
     units: float  # as DynamoDB counted them; how many items it read for that, it does not tell
     next_token: str | None
 
 
-async def planned(studio: Studio, asked: BrowseQuestion) -> BrowsePlan:
+async def describe_plan(studio: Studio, params: ItemQuery) -> PlannedQuery:
     """Return how a question will be answered and what that will take; nothing is read."""
-    return _planned(studio, asked, *await subject(studio, asked.table))
+    return _describe_plan(studio, params, *await load_table(studio, params.table))
 
 
-def _planned(
-    studio: Studio, asked: BrowseQuestion, ways: TableWays, recogniser: Recogniser, described: Document
-) -> BrowsePlan:
+def _describe_plan(
+    studio: Studio, params: ItemQuery, ways: ReadTargets, recogniser: Recogniser, described: Document
+) -> PlannedQuery:
     design = recogniser.design
-    found = plan(ways, asked, together=design is not None and not design.foreign)
+    found = plan_query(ways, params, together=design is not None and not design.foreign)
     table_class = described.get("TableClassSummary", {}).get("TableClass", "STANDARD")
     route = found.route
-    return BrowsePlan(
+    return PlannedQuery(
         route.operation,
-        route.way.index,
+        route.target.index,
         found.sentence,
         found.why,
-        tuple(_told(found, at, condition) for at, condition in enumerate(asked.conditions)),
+        tuple(_planned_condition(found, at, condition) for at, condition in enumerate(params.conditions)),
         found.notes,
         found.consistent,
         found.request,
-        estimate(
+        estimate_read(
             found,
             recogniser,
-            studio.local_book(),
+            studio.local_prices(),
             table_class,
             late=studio.where.kind == "aws",
-            past=asked.as_of is not None,
+            past=params.as_of is not None,
         ),
-        route.operation == "Scan" and route.way.bytes > PAGE_BYTES_MAX,
-        tuple(OtherWay(each.way.index, each.operation) for each in found.others),
-        key_offers(design, ways, asked) if route.operation == "Scan" else (),
+        route.operation == "Scan" and route.target.bytes > PAGE_BYTES_MAX,
+        tuple(OtherTarget(each.target.index, each.operation) for each in found.others),
+        suggest_keys(design, ways, params) if route.operation == "Scan" else (),
     )
 
 
-async def page(studio: Studio, asked: BrowsePage) -> RowPage:
+async def read_query_page(studio: Studio, params: QueryPageRequest) -> RowPage:
     """Return a page of rows, with what it took."""
-    ways, recogniser, _ = await subject(studio, asked.question.table)
-    found = plan(ways, asked.question)
+    ways, recogniser, _ = await load_table(studio, params.question.table)
+    found = plan_query(ways, params.question)
     return await read_page(
-        studio, asked.question, ways, found, recogniser, cursor=asked.cursor, limit=asked.limit
+        studio, params.question, ways, found, recogniser, cursor=params.cursor, limit=params.limit
     )
 
 
-async def collection(studio: Studio, asked: AskCollection) -> CollectionTotals:
+async def count_items(studio: Studio, params: CollectionRequest) -> CollectionTotals:
     """Return the exact numbers of all items with one partition key."""
-    ways, recogniser, _ = await subject(studio, asked.table)
-    return await total(studio, asked, ways, recogniser)
+    ways, recogniser, _ = await load_table(studio, params.table)
+    return await count_collection(studio, params, ways, recogniser)
 
 
-async def members(studio: Studio, asked: AskMembers) -> IndexMembers:
+async def find_index_members(studio: Studio, params: IndexMembersRequest) -> IndexMembers:
     """Return which items are in an index, by the items as they stand."""
-    if len(asked.keys) > _KEYS_MAX:
-        raise Refused(
+    if len(params.keys) > _KEYS_MAX:
+        raise RequestRefused(
             "keys-many",
             "Too many keys at once",
-            f"{len(asked.keys):,} keys are asked for, each a read of its own.",
+            f"{len(params.keys):,} keys are params for, each a read of its own.",
             f"Ask for {_KEYS_MAX:,} at most.",
         )
-    ways, _, _ = await subject(studio, asked.table)
-    way = ways.way(asked.index)
-    db = await studio.at(asked.as_of)
+    ways, _, _ = await load_table(studio, params.table)
+    way = ways.target(params.index)
+    db = await studio.connection_at(params.as_of)
     inside: list[int] = []
     missing: list[int] = []
     units = 0.0
-    for at, key in enumerate(asked.keys):
+    for at, key in enumerate(params.keys):
         answer = await db.call(
-            "GetItem", {"TableName": asked.table, "Key": key, "ReturnConsumedCapacity": "TOTAL"}
+            "GetItem", {"TableName": params.table, "Key": key, "ReturnConsumedCapacity": "TOTAL"}
         )
         units += answer["ConsumedCapacity"]["CapacityUnits"]
         if "Item" not in answer:
             missing.append(at)
-        elif ways.holds(way, answer["Item"]):
+        elif ways.contains(way, answer["Item"]):
             inside.append(at)
-    return IndexMembers(tuple(inside), tuple(missing), ways.projected(way), units)
+    return IndexMembers(tuple(inside), tuple(missing), ways.projected_attributes(way), units)
 
 
-async def statement(studio: Studio, asked: AskStatement) -> StatementPage:
+async def run_statement(studio: Studio, params: StatementRequest) -> StatementPage:
     """Return what a PartiQL statement that only reads gives."""
-    _check_statement(asked)
-    ways, recogniser, _ = await subject(studio, asked.table)
+    _check_statement(params)
+    ways, recogniser, _ = await load_table(studio, params.table)
     request: dict[str, Any] = {
-        "Statement": asked.statement,
-        "Limit": asked.limit,
+        "Statement": params.statement,
+        "Limit": params.limit,
         "ReturnConsumedCapacity": "TOTAL",
     }
-    if asked.next_token is not None:
-        request["NextToken"] = asked.next_token
-    if asked.consistent:
+    if params.next_token is not None:
+        request["NextToken"] = params.next_token
+    if params.consistent:
         request["ConsistentRead"] = True
-    db = await studio.at(asked.as_of)
+    db = await studio.connection_at(params.as_of)
     answer = await db.call("ExecuteStatement", request)
-    told = rows_of(answer["Items"], ways, ways.own, recogniser)
+    told = build_rows(answer["Items"], ways, ways.table_target, recogniser)
     units = answer.get("ConsumedCapacity", {}).get("CapacityUnits", 0.0)
     # A statement may choose attributes, so that what is absent tells nothing of the item's indexes.
     rows = tuple(replace(row, indexes=None) for row in told.rows)
     return StatementPage(rows, told.entities, told.shapes, units, answer.get("NextToken"))
 
 
-async def statement_plan(studio: Studio, asked: AskStatement) -> BrowsePlan:
+async def plan_statement(studio: Studio, params: StatementRequest) -> PlannedQuery:
     """Return whether a statement is a Query or a Scan, and what that will take; nothing is read."""
-    found = _check_statement(asked)
-    ways, recogniser, described = await subject(studio, asked.table)
-    way = ways.way(found.index)
+    found = _check_statement(params)
+    ways, recogniser, described = await load_table(studio, params.table)
+    way = ways.target(found.index)
     try:
         given = equalities(found)
     except StatementError as error:
-        raise _unreadable(asked, error) from error
+        raise _statement_error(params, error) from error
     pinned = [name for name in way.hash if name in given]
     queried = len(pinned) == len(way.hash)
     names = [*way.hash, *(name for name in way.range if len(given.get(name, ())) == 1)] if queried else []
-    conditions = tuple(BrowseCondition(name, "=", (given[name][0],)) for name in names)
-    question = BrowseQuestion(
-        asked.table, found.index, conditions, choose=False, consistent=asked.consistent, as_of=asked.as_of
+    conditions = tuple(QueryCondition(name, "=", (given[name][0],)) for name in names)
+    question = ItemQuery(
+        params.table, found.index, conditions, choose=False, consistent=params.consistent, as_of=params.as_of
     )
-    told = _planned(studio, question, ways, recogniser, described)
+    told = _describe_plan(studio, question, ways, recogniser, described)
     if not queried:
         keys = " and ".join(way.hash)
         if found.where is None:
@@ -265,81 +265,81 @@ async def statement_plan(studio: Studio, asked: AskStatement) -> BrowsePlan:
     return told
 
 
-async def question_code(studio: Studio, asked: BrowseQuestion) -> QuestionCode:
+async def export_query_code(studio: Studio, params: ItemQuery) -> QueryCode:
     """Return a question as code; a few items that it finds are read for the test."""
-    ways, recogniser, described = await subject(studio, asked.table)
-    found = plan(ways, asked)
+    ways, recogniser, described = await load_table(studio, params.table)
+    found = plan_query(ways, params)
     first = await read_page(
-        studio, asked, ways, found, recogniser, cursor=None, limit=_EXAMPLES, filtered_min=_LOOKED_AT
+        studio, params, ways, found, recogniser, cursor=None, limit=_EXAMPLES, filtered_min=_LOOKED_AT
     )
     examples = [row.item for row in first.rows[:_EXAMPLES]]
-    return code_of_question(asked, found, described, examples, studio.where)
+    return render_query_code(params, found, described, examples, studio.where)
 
 
-async def item_code(studio: Studio, asked: AskItemCode) -> ItemCode:
+async def export_item_code(studio: Studio, params: ItemCodeRequest) -> ItemCode:
     """Return an item as code and as text."""
-    db = await studio.at(asked.as_of)
-    answer = await db.call("GetItem", {"TableName": asked.table, "Key": asked.key})
+    db = await studio.connection_at(params.as_of)
+    answer = await db.call("GetItem", {"TableName": params.table, "Key": params.key})
     if "Item" not in answer:
-        raise Refused(
+        raise RequestRefused(
             "item-missing",
             "There is no such item",
             "Nothing stands under this key.",
             "Read again.",
             status=404,
         )
-    return code_of_item(asked.table, asked.key, answer["Item"], studio.where)
+    return render_item_code(params.table, params.key, answer["Item"], studio.where)
 
 
-async def subject(studio: Studio, table: str) -> tuple[TableWays, Recogniser, Document]:
+async def load_table(studio: Studio, table: str) -> tuple[ReadTargets, Recogniser, Document]:
     """Return the ways into a table, what tells its items apart, and what DescribeTable says of it."""
     described = (await studio.db.call("DescribeTable", {"TableName": table}))["Table"]
-    return ways_of(described), recogniser_of(studio, described), described
+    return read_targets(described), cached_recogniser(studio, described), described
 
 
-def _unreadable(asked: AskStatement, error: StatementError) -> Refused:
-    return Refused(
+def _statement_error(params: StatementRequest, error: StatementError) -> RequestRefused:
+    return RequestRefused(
         "statement-malformed",
         "The statement cannot be read",
         f"{error}",
-        f'Write it as SELECT * FROM "{asked.table}" WHERE …; a name with a dash or a dot stands in double quotes.',
+        f'Write it as SELECT * FROM "{params.table}" WHERE …; a name with a dash or a dot stands in double quotes.',
     )
 
 
-def _check_statement(asked: AskStatement) -> Statement:
+def _check_statement(params: StatementRequest) -> Statement:
     """Refuse what may change something, and what gives items of another table: they would be taken for this one's."""
     try:
-        found = parse_statement(asked.statement)
+        found = parse_statement(params.statement)
     except StatementError as error:
-        raise _unreadable(asked, error) from error
+        raise _statement_error(params, error) from error
     if found.kind != "select":
-        raise Refused(
+        raise RequestRefused(
             "statement-changes",
-            "Only SELECT is asked here",
+            "Only SELECT is params here",
             f"{found.kind.upper()} is no SELECT, so it may change something.",
             "Edit items in the grid, or use the command line for INSERT, UPDATE and DELETE.",
         )
-    if found.table != asked.table:
-        raise Refused(
+    if found.table != params.table:
+        raise RequestRefused(
             "statement-elsewhere",
             "The statement asks another table",
-            f"It asks {found.table}, and this page shows {asked.table}: a row opened or selected here is this table's.",
+            f"It asks {found.table}, and this page shows {params.table}: a row opened or selected here is this table's.",
             f"Go to {found.table} and ask there.",
         )
     return found
 
 
-def _told(found: Planned, at: int, condition: BrowseCondition) -> PlannedCondition:
+def _planned_condition(found: QueryPlan, at: int, condition: QueryCondition) -> PlannedCondition:
     return PlannedCondition(str(condition), found.route.roles[at])
 
 
 ENDPOINTS = (
-    Endpoint("POST", "/browse/plan", planned),
-    Endpoint("POST", "/browse/page", page),
-    Endpoint("POST", "/browse/collection", collection),
-    Endpoint("POST", "/browse/members", members),
-    Endpoint("POST", "/browse/statement", statement),
-    Endpoint("POST", "/browse/statement-plan", statement_plan),
-    Endpoint("POST", "/browse/code", question_code),
-    Endpoint("POST", "/browse/item-code", item_code),
+    Endpoint("POST", "/browse/plan", describe_plan),
+    Endpoint("POST", "/browse/page", read_query_page),
+    Endpoint("POST", "/browse/collection", count_items),
+    Endpoint("POST", "/browse/members", find_index_members),
+    Endpoint("POST", "/browse/statement", run_statement),
+    Endpoint("POST", "/browse/statement-plan", plan_statement),
+    Endpoint("POST", "/browse/code", export_query_code),
+    Endpoint("POST", "/browse/item-code", export_item_code),
 )

@@ -14,22 +14,22 @@ from tavola.errors import TavolaError
 from tavola.iac import DesignChange, TableComparison, comparison_steps
 from tavola.prices import PriceBook
 from tavola.studio.designs import (
-    DesignLine,
-    Subject,
+    DesignAnalysis,
+    DiffLine,
     TablePicture,
-    changed_lines,
+    design_names,
+    design_of_table,
     design_text,
-    design_with,
+    diff_lines,
+    draw_tables,
+    find_analysis,
     finding_id,
-    month_of,
-    node_of,
-    own_subject,
-    picture_of,
-    subject_names,
-    subject_of,
+    monthly_cost_of,
+    node_id,
+    studio_analysis,
 )
 from tavola.studio.endpoint import Endpoint
-from tavola.studio.problems import Refused, problem_of
+from tavola.studio.problems import RequestRefused, problem_of
 from tavola.studio.studio import Studio
 from tavola.web import Problem
 
@@ -37,7 +37,7 @@ _DOCUMENT_BYTES_MAX = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class AskDesign:
+class DesignRequest:
     """Which design: one of the studio's by its name or by a table of it, the first by none; or a document that comes along."""
 
     design: str | None = None
@@ -53,7 +53,7 @@ class NeedPicture:
     title: str
     entities: tuple[str, ...]
     asked_with: tuple[str, ...]
-    route: str  # how it is asked today; empty: nobody says
+    route: str  # how it is queried today; empty if unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,25 +70,27 @@ class DesignPicture:
     policies: tuple[str, ...]
 
 
-async def picture(studio: Studio, asked: AskDesign) -> DesignPicture:
+async def draw_design(studio: Studio, params: DesignRequest) -> DesignPicture:
     """Return a design to be drawn."""
-    subject = await subject_of(studio, asked.design or design_with(studio, asked.table), asked.document)
-    return await studio.work(_picture, studio, subject, asked.document is None)
+    subject = await find_analysis(
+        studio, params.design or design_of_table(studio, params.table), params.document
+    )
+    return await studio.run_in_thread(_draw_design, studio, subject, params.document is None)
 
 
-def _picture(studio: Studio, subject: Subject, own: bool) -> DesignPicture:
+def _draw_design(studio: Studio, subject: DesignAnalysis, own: bool) -> DesignPicture:
     design = subject.design
     given = {pattern.result for _, _, pattern in design.patterns()}
     homes = {entity.name for table in design.tables for entity in table.entities}
-    names = subject_names(studio)
+    names = design_names(studio)
     return DesignPicture(
         name=subject.name,
         own=own,
         names=names,
         tables_of=tuple(
-            (table.name, name) for name in names for table in own_subject(studio, name).design.tables
+            (table.name, name) for name in names for table in studio_analysis(studio, name).design.tables
         ),
-        tables=subject.once("picture", lambda: picture_of(design)),
+        tables=subject.cached("picture", lambda: draw_tables(design)),
         needs=tuple(
             NeedPicture(
                 need.name,
@@ -107,7 +109,7 @@ def _picture(studio: Studio, subject: Subject, own: bool) -> DesignPicture:
 
 
 @dataclass(frozen=True, slots=True)
-class AskFindings:
+class FindingsRequest:
     """Which design, and whether real data is to live in it."""
 
     design: str | None = None
@@ -116,7 +118,7 @@ class AskFindings:
 
 
 @dataclass(frozen=True, slots=True)
-class FindingShown:
+class LintFinding:
     """A finding as `tavola lint --json` tells it, with the node it is pinned on."""
 
     id: str
@@ -147,30 +149,30 @@ class FindingCounts:
 class LintReport:
     """What `tavola lint` says of a design."""
 
-    findings: tuple[FindingShown, ...]
-    ignored: tuple[FindingShown, ...]
+    findings: tuple[LintFinding, ...]
+    ignored: tuple[LintFinding, ...]
     counts: FindingCounts
 
 
-async def findings(studio: Studio, asked: AskFindings) -> LintReport:
+async def list_findings(studio: Studio, params: FindingsRequest) -> LintReport:
     """Return what is wrong with a design, each finding with its node, its file and its line."""
-    subject = await subject_of(studio, asked.design, asked.document)
-    return await studio.work(_findings, subject, asked.production)
+    subject = await find_analysis(studio, params.design, params.document)
+    return await studio.run_in_thread(_cached_report, subject, params.production)
 
 
-def _findings(subject: Subject, production: bool) -> LintReport:
-    return subject.once(("shown", production), lambda: _shown(subject, production))
+def _cached_report(subject: DesignAnalysis, production: bool) -> LintReport:
+    return subject.cached(("shown", production), lambda: _build_report(subject, production))
 
 
-def _shown(subject: Subject, production: bool) -> LintReport:
+def _build_report(subject: DesignAnalysis, production: bool) -> LintReport:
     report = subject.report(production=production)
     document = report_document(report, subject.sources)
     stood = [finding for finding, _ in report.ignored]
 
-    def shown(finding: Any, told: dict[str, Any]) -> FindingShown:
-        return FindingShown(
+    def shown(finding: Any, told: dict[str, Any]) -> LintFinding:
+        return LintFinding(
             finding_id(finding),
-            node_of(subject.design, finding.place),
+            node_id(subject.design, finding.place),
             mechanical=finding.rule in FIXERS,
             **told,
         )
@@ -196,8 +198,8 @@ class RulePage:
 
 
 @dataclass(frozen=True, slots=True)
-class AskRules:
-    """Nothing is asked but the rules themselves."""
+class RulesRequest:
+    """No parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,23 +209,23 @@ class RulePages:
     rules: tuple[RulePage, ...]
 
 
-async def rules(studio: Studio, asked: AskRules) -> RulePages:
+async def list_rules(studio: Studio, params: RulesRequest) -> RulePages:
     """Return every rule's page, as `tavola explain --json` tells them."""
-    return RulePages(_rules())
+    return RulePages(_rule_pages())
 
 
 @cache
-def _rules() -> tuple[RulePage, ...]:
-    return tuple(_page(RULES[name]) for name in sorted(RULES))
+def _rule_pages() -> tuple[RulePage, ...]:
+    return tuple(_rule_page(RULES[name]) for name in sorted(RULES))
 
 
-def _page(rule: Rule) -> RulePage:
+def _rule_page(rule: Rule) -> RulePage:
     told: dict[str, Any] = rule_document(rule)
     return RulePage(**told, mechanical=rule.name in FIXERS)
 
 
 @dataclass(frozen=True, slots=True)
-class AskRemedy:
+class RemedyRequest:
     """Which finding of which design, by the id that it was told with."""
 
     finding: str
@@ -237,80 +239,82 @@ class AskRemedy:
 class Remedy:
     """What to do about a finding: as a change of the design where that does it, and in the rule's words in any case."""
 
-    finding: FindingShown
+    finding: LintFinding
     rule: RulePage
-    told: (
+    summary: (
         str  # what the change is, and what it asks for besides; empty: no change of the design alone does it
     )
-    lines: tuple[DesignLine, ...]  # of the document
-    python: tuple[DesignLine, ...]  # of the module that declares it
+    lines: tuple[DiffLine, ...]  # of the document
+    python: tuple[DiffLine, ...]  # of the module that declares it
     document: str  # the altered design, whole; empty where there is none
-    gone: tuple[FindingShown, ...]
-    new: tuple[FindingShown, ...]
+    gone: tuple[LintFinding, ...]
+    new: tuple[LintFinding, ...]
     counts: FindingCounts | None
     month_before: str | None  # dollars, as `tavola cost` computes them
     month_after: str | None
     prices: str
 
 
-async def remedy(studio: Studio, asked: AskRemedy) -> Remedy:
+async def find_remedy(studio: Studio, params: RemedyRequest) -> Remedy:
     """Return a finding's remedy as a difference, with what the rules and the prices say of the altered design."""
-    subject = await subject_of(studio, asked.design, asked.document)
-    book = studio.book(asked.region) if asked.region else studio.local_book()
-    return await studio.work(_remedy, subject, asked.finding, asked.production, book)
+    subject = await find_analysis(studio, params.design, params.document)
+    book = studio.book(params.region) if params.region else studio.local_prices()
+    return await studio.run_in_thread(_find_remedy, subject, params.finding, params.production, book)
 
 
-def _remedy(subject: Subject, known: str, production: bool, book: PriceBook) -> Remedy:
-    report = _findings(subject, production)
+def _find_remedy(subject: DesignAnalysis, known: str, production: bool, book: PriceBook) -> Remedy:
+    report = _cached_report(subject, production)
     finding = next((each for each in report.findings if each.id == known), None)
     if finding is None:
-        raise Refused(
+        raise RequestRefused(
             "finding-unknown",
             "There is no such finding",
             "The design has no finding of this id; it may have been another design's.",
             "Look at the findings again.",
             status=404,
         )
-    page = _page(RULES[finding.rule])
-    mended = subject.mended(known, production=production)
-    before = subject.month(book)
+    page = _rule_page(RULES[finding.rule])
+    mended = subject.apply_remedy(known, production=production)
+    before = subject.monthly_cost(book)
     if mended is None:
         return Remedy(finding, page, "", (), (), "", (), (), None, before, None, book.title)
-    return subject.once(
+    return subject.cached(
         ("remedy", known, production, book.title),
-        lambda: _altered(subject, finding, page, mended, production, book),
+        lambda: _apply_remedy(subject, finding, page, mended, production, book),
     )
 
 
-def _altered(
-    subject: Subject,
-    finding: FindingShown,
+def _apply_remedy(
+    subject: DesignAnalysis,
+    finding: LintFinding,
     page: RulePage,
     mended: LintFix,
     production: bool,
     book: PriceBook,
 ) -> Remedy:
-    after = Subject(subject.name, mended.design)
-    after.once(("report", production), lambda: mended.report)
-    now, was = _findings(after, production), _findings(subject, production)
+    after = DesignAnalysis(subject.name, mended.design)
+    after.cached(("report", production), lambda: mended.report)
+    now, was = _cached_report(after, production), _cached_report(subject, production)
     text = design_text(mended.design)
     return Remedy(
         finding=finding,
         rule=page,
-        told=mended.summary,
-        lines=changed_lines(subject.text, text),
-        python=_python(subject, mended),
+        summary=mended.summary,
+        lines=diff_lines(subject.text, text),
+        python=_python_diff(subject, mended),
         document=text,
-        gone=_beyond(was.findings, now.findings),
-        new=_beyond(now.findings, was.findings),
+        gone=_findings_not_in(was.findings, now.findings),
+        new=_findings_not_in(now.findings, was.findings),
         counts=now.counts,
-        month_before=subject.month(book),
-        month_after=month_of(mended.design, book),
+        month_before=subject.monthly_cost(book),
+        month_after=monthly_cost_of(mended.design, book),
         prices=book.title,
     )
 
 
-def _beyond(findings: tuple[FindingShown, ...], others: tuple[FindingShown, ...]) -> tuple[FindingShown, ...]:
+def _findings_not_in(
+    findings: tuple[LintFinding, ...], others: tuple[LintFinding, ...]
+) -> tuple[LintFinding, ...]:
     """Return the findings that others have no like of; one that is worded otherwise at its place is the same still."""
     same = {each.id for each in others}
     alike = Counter((each.rule, each.kind, each.table, each.place) for each in others)
@@ -327,17 +331,17 @@ def _beyond(findings: tuple[FindingShown, ...], others: tuple[FindingShown, ...]
     return tuple(left)
 
 
-def _python(subject: Subject, mended: LintFix) -> tuple[DesignLine, ...]:
+def _python_diff(subject: DesignAnalysis, mended: LintFix) -> tuple[DiffLine, ...]:
     """Return the difference as the declarations in Python have it; nothing where a design cannot be declared so."""
     try:
-        before = subject.once("declared", lambda: render_declarations(subject.design, "The design."))
-        return changed_lines(before, render_declarations(mended.design, "The design."))
+        before = subject.cached("declared", lambda: render_declarations(subject.design, "The design."))
+        return diff_lines(before, render_declarations(mended.design, "The design."))
     except TavolaError:
         return ()
 
 
 @dataclass(frozen=True, slots=True)
-class AskDrift:
+class DriftRequest:
     """Which design is held against the tables that stand."""
 
     design: str | None = None
@@ -377,12 +381,12 @@ class Drift:
     tables: tuple[TableDrift, ...]
 
 
-async def drift(studio: Studio, asked: AskDrift) -> Drift:
+async def compare_live(studio: Studio, params: DriftRequest) -> Drift:
     """Return what the tables that stand have otherwise than a design; a table that cannot be looked at is told of."""
-    subject = await subject_of(studio, asked.design, asked.document)
+    subject = await find_analysis(studio, params.design, params.document)
     found = []
     for table in subject.design.tables:
-        if asked.table and table.name != asked.table:
+        if params.table and table.name != params.table:
             continue
         try:
             comparison = await studio.db.run(comparison_steps(table))
@@ -391,20 +395,20 @@ async def drift(studio: Studio, asked: AskDrift) -> Drift:
                 TableDrift(table.name, exists=False, changes=(), notes=(), problem=problem_of(error))
             )
             continue
-        found.append(_drift(subject, comparison))
+        found.append(_table_drift(subject, comparison))
     return Drift(tuple(found))
 
 
-def _drift(subject: Subject, comparison: TableComparison) -> TableDrift:
+def _table_drift(subject: DesignAnalysis, comparison: TableComparison) -> TableDrift:
     return TableDrift(
         comparison.table,
         comparison.exists,
-        tuple(_change(subject, change) for change in comparison.changes),
+        tuple(_drift_change(subject, change) for change in comparison.changes),
         comparison.notes,
     )
 
 
-def _change(subject: Subject, change: DesignChange) -> DriftChange:
+def _drift_change(subject: DesignAnalysis, change: DesignChange) -> DriftChange:
     table = subject.design.table(change.table)
     indexes = {index.name for index in table.indexes}
     entities = {entity.name for entity in table.entities}
@@ -427,17 +431,17 @@ class DesignText:
     text: str
 
 
-async def document(studio: Studio, asked: AskDesign) -> DesignText:
+async def design_document(studio: Studio, params: DesignRequest) -> DesignText:
     """Return a design as its document."""
-    subject = await subject_of(studio, asked.design, asked.document)
-    return DesignText(subject.name, await studio.work(lambda: subject.text))
+    subject = await find_analysis(studio, params.design, params.document)
+    return DesignText(subject.name, await studio.run_in_thread(lambda: subject.text))
 
 
 ENDPOINTS = (
-    Endpoint("POST", "/design", picture, body_bytes_max=_DOCUMENT_BYTES_MAX),
-    Endpoint("POST", "/design/findings", findings, body_bytes_max=_DOCUMENT_BYTES_MAX),
-    Endpoint("GET", "/design/rules", rules),
-    Endpoint("POST", "/design/remedy", remedy, body_bytes_max=_DOCUMENT_BYTES_MAX),
-    Endpoint("POST", "/design/drift", drift, body_bytes_max=_DOCUMENT_BYTES_MAX),
-    Endpoint("POST", "/design/document", document, body_bytes_max=_DOCUMENT_BYTES_MAX),
+    Endpoint("POST", "/design", draw_design, body_bytes_max=_DOCUMENT_BYTES_MAX),
+    Endpoint("POST", "/design/findings", list_findings, body_bytes_max=_DOCUMENT_BYTES_MAX),
+    Endpoint("GET", "/design/rules", list_rules),
+    Endpoint("POST", "/design/remedy", find_remedy, body_bytes_max=_DOCUMENT_BYTES_MAX),
+    Endpoint("POST", "/design/drift", compare_live, body_bytes_max=_DOCUMENT_BYTES_MAX),
+    Endpoint("POST", "/design/document", design_document, body_bytes_max=_DOCUMENT_BYTES_MAX),
 )

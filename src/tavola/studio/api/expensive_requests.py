@@ -10,22 +10,22 @@ import msgspec
 from tavola.clock import monotonic
 from tavola.errors import TavolaError
 from tavola.protocol.accounts import DEFAULT_SCOPE
-from tavola.studio.api.operations import milliseconds, watch_of
+from tavola.studio.api.operations import milliseconds, require_monitor
 from tavola.studio.endpoint import Endpoint
-from tavola.studio.monitoring import counted
-from tavola.studio.monitoring.expensive_requests import Dear, chosen, reasons_of
-from tavola.studio.monitoring.observed_backend import METERED, touches_of
-from tavola.studio.monitoring.request_metrics import Trouble
-from tavola.studio.monitoring.request_shapes import is_read, plain_name, shape_of
+from tavola.studio.monitoring import count_own_calls
+from tavola.studio.monitoring.expensive_requests import ExpensiveRequest, explain_request, select_requests
+from tavola.studio.monitoring.observed_backend import METERED, consumed_accesses
+from tavola.studio.monitoring.request_metrics import FailedCall
+from tavola.studio.monitoring.request_shapes import is_read, request_shape, table_name_only
 from tavola.studio.monitoring.timeline import WINDOW_S_MAX
-from tavola.studio.problems import Refused, problem_of
+from tavola.studio.problems import RequestRefused, problem_of
 from tavola.studio.studio import Studio
 from tavola.studio.types import Document
 from tavola.web import Problem
 
 
 @dataclass(frozen=True, slots=True)
-class AskDearest:
+class ExpensiveRequestsFilter:
     """Which requests: by what, in which window, and of which table and operation."""
 
     by: Literal["units", "time"] = "units"
@@ -36,7 +36,7 @@ class AskDearest:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitsAtPlace:
+class CapacityUnits:
     """Units that one request consumed in one place."""
 
     table: str
@@ -46,7 +46,7 @@ class UnitsAtPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class DearRequest:
+class ExpensiveRequestRow:
     """A request that was among the dearest of its kind, without what it stored."""
 
     number: int
@@ -56,7 +56,7 @@ class DearRequest:
     took_ms: float
     units: float
     items: int  # items or partitions that it touched
-    consumed: tuple[UnitsAtPlace, ...]
+    consumed: tuple[CapacityUnits, ...]
     fault: str | None
     request: Document
     replayable: bool
@@ -64,52 +64,54 @@ class DearRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class DearestRequests:
+class ExpensiveRequestList:
     """The dearest requests of a window, one of each form."""
 
     by: Literal["units", "time"]
-    requests: tuple[DearRequest, ...]
+    requests: tuple[ExpensiveRequestRow, ...]
 
 
-async def dearest(studio: Studio, asked: AskDearest) -> DearestRequests:
+async def list_expensive_requests(studio: Studio, params: ExpensiveRequestsFilter) -> ExpensiveRequestList:
     """Return the requests that consumed most, or took longest."""
-    watch = watch_of(studio)
-    window_s = max(1, min(asked.window_s, WINDOW_S_MAX))
+    watch = require_monitor(studio)
+    window_s = max(1, min(params.window_s, WINDOW_S_MAX))
     with watch.lock:
-        dears = watch.measures.dears(asked.by)
+        dears = watch.metrics.expensive_requests(params.by)
     since_s = studio.clock.now() - window_s
 
-    def found() -> DearestRequests:
-        best = chosen(asked.by, dears, since_s, asked.table or None, asked.operation or None)
-        return DearestRequests(asked.by, tuple(_dear(each) for each in best[: max(1, min(asked.limit, 100))]))
+    def found() -> ExpensiveRequestList:
+        best = select_requests(params.by, dears, since_s, params.table or None, params.operation or None)
+        return ExpensiveRequestList(
+            params.by, tuple(_request_row(each) for each in best[: max(1, min(params.limit, 100))])
+        )
 
-    return await studio.work(found)
+    return await studio.run_in_thread(found)
 
 
-def _dear(dear: Dear) -> DearRequest:
+def _request_row(dear: ExpensiveRequest) -> ExpensiveRequestRow:
     request = msgspec.json.decode(dear.shape)
-    operation = dear.asked.operation
-    return DearRequest(
+    operation = dear.kind.operation
+    return ExpensiveRequestRow(
         number=dear.number,
         operation=operation,
-        tables=dear.asked.tables,
+        tables=dear.kind.tables,
         at_s=dear.at_s,
         took_ms=milliseconds(dear.took_s),
         units=dear.units,
         items=dear.items,
         consumed=tuple(
-            UnitsAtPlace(plain_name(each.table), each.index, each.reads, each.writes)
+            CapacityUnits(table_name_only(each.table), each.index, each.reads, each.writes)
             for each in dear.consumed
         ),
         fault=dear.fault,
         request=request if isinstance(request, dict) else {"omitted": "a request that is no object"},
         replayable="omitted" not in request and is_read(operation, request),
-        why=reasons_of(dear, request if isinstance(request, dict) else {}),
+        why=explain_request(dear, request if isinstance(request, dict) else {}),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class AskTroubles:
+class FailedCallsFilter:
     """In which window, and of which table and operation."""
 
     window_s: int = 600
@@ -118,7 +120,7 @@ class AskTroubles:
 
 
 @dataclass(frozen=True, slots=True)
-class TroubleRow:
+class FailedCallRow:
     """A call that was throttled, met another transaction, or whose condition did not hold."""
 
     at_s: float
@@ -130,28 +132,28 @@ class TroubleRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Troubles:
+class FailedCallList:
     """The last calls that came to grief, the newest first."""
 
-    rows: tuple[TroubleRow, ...]
+    rows: tuple[FailedCallRow, ...]
 
 
-async def troubles(studio: Studio, asked: AskTroubles) -> Troubles:
+async def list_failed_calls(studio: Studio, params: FailedCallsFilter) -> FailedCallList:
     """Return the last throttles, conflicts and failed conditions."""
-    watch = watch_of(studio)
+    watch = require_monitor(studio)
     with watch.lock:
-        found = watch.measures.troubles(asked.window_s, asked.table or None, asked.operation or None)
-    return Troubles(tuple(_trouble(each) for each in found))
+        found = watch.metrics.failed_calls(params.window_s, params.table or None, params.operation or None)
+    return FailedCallList(tuple(_failed_call_row(each) for each in found))
 
 
-def _trouble(trouble: Trouble) -> TroubleRow:
+def _failed_call_row(trouble: FailedCall) -> FailedCallRow:
     shape: Any = {"omitted": "a long request"}
     if trouble.body is not None:
-        shape = msgspec.json.decode(shape_of(trouble.asked.operation, trouble.body))
-    return TroubleRow(
+        shape = msgspec.json.decode(request_shape(trouble.kind.operation, trouble.body))
+    return FailedCallRow(
         trouble.at_s,
-        trouble.asked.operation,
-        trouble.asked.tables,
+        trouble.kind.operation,
+        trouble.kind.tables,
         trouble.code,
         trouble.reasons,
         shape if isinstance(shape, dict) else {},
@@ -163,7 +165,7 @@ _SAMPLED_MAX = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class ReplayRequest:
     """A read to make again."""
 
     operation: str
@@ -171,48 +173,48 @@ class Replay:
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayResult:
     """What came of it."""
 
     operation: str
     took_ms: float
     reads: float
     writes: float
-    consumed: tuple[UnitsAtPlace, ...]
+    consumed: tuple[CapacityUnits, ...]
     count: int | None  # items that were given
     scanned: int | None  # items that were read; None where the answer does not say
     more: bool  # the answer is a page, and there is another
     problem: Problem | None
 
 
-async def replay(studio: Studio, asked: Replay) -> Replayed:
+async def replay_read(studio: Studio, params: ReplayRequest) -> ReplayResult:
     """Make a read again and return its numbers; a write is made by nobody twice."""
-    if not is_read(asked.operation, asked.request):
-        raise Refused(
+    if not is_read(params.operation, params.request):
+        raise RequestRefused(
             "not-a-read",
             "Only reads are made again",
-            f"{asked.operation} changes what stands, and what is kept of it is not all that it wrote.",
+            f"{params.operation} changes what stands, and what is kept of it is not all that it wrote.",
             "Make it again where it was made, or edit the item on the data page.",
         )
-    request: dict[str, Any] = dict(asked.request)
-    if asked.operation in METERED:
+    request: dict[str, Any] = dict(params.request)
+    if params.operation in METERED:
         request["ReturnConsumedCapacity"] = "INDEXES"
     began = monotonic()
     try:
-        answer = await studio.db.call(asked.operation, request)
+        answer = await studio.db.call(params.operation, request)
     except TavolaError as error:
         took_ms = (monotonic() - began) * 1000
-        return Replayed(asked.operation, took_ms, 0.0, 0.0, (), None, None, False, problem_of(error))
+        return ReplayResult(params.operation, took_ms, 0.0, 0.0, (), None, None, False, problem_of(error))
     took_ms = (monotonic() - began) * 1000
-    touches = touches_of(answer, DEFAULT_SCOPE, writes=False)
-    count, scanned = _counts(answer)
-    return Replayed(
-        operation=asked.operation,
+    touches = consumed_accesses(answer, DEFAULT_SCOPE, writes=False)
+    count, scanned = _item_counts(answer)
+    return ReplayResult(
+        operation=params.operation,
         took_ms=took_ms,
         reads=sum(touch.reads for touch in touches),
         writes=sum(touch.writes for touch in touches),
         consumed=tuple(
-            UnitsAtPlace(plain_name(touch.table), touch.index_name, touch.reads, touch.writes)
+            CapacityUnits(table_name_only(touch.table), touch.index_name, touch.reads, touch.writes)
             for touch in touches
         ),
         count=count,
@@ -222,7 +224,7 @@ async def replay(studio: Studio, asked: Replay) -> Replayed:
     )
 
 
-def _counts(answer: dict[str, Any]) -> tuple[int | None, int | None]:
+def _item_counts(answer: dict[str, Any]) -> tuple[int | None, int | None]:
     """Return how many items an answer gives, and how many it says were read."""
     if "Count" in answer:
         return answer["Count"], answer.get("ScannedCount")
@@ -237,7 +239,7 @@ def _counts(answer: dict[str, Any]) -> tuple[int | None, int | None]:
 
 
 @dataclass(frozen=True, slots=True)
-class SampleReads:
+class SampleReadsRequest:
     """Of which table; None: of the first few."""
 
     table: str | None = None
@@ -251,16 +253,16 @@ class SampledReads:
     tables: tuple[str, ...]
 
 
-async def sample(studio: Studio, asked: SampleReads) -> SampledReads:
+async def make_sample_reads(studio: Studio, params: SampleReadsRequest) -> SampledReads:
     """Make a few reads of a few items, so that there is something to see; nothing is changed."""
-    with counted():
-        return await _sampled(studio, asked)
+    with count_own_calls():
+        return await _sample_tables(studio, params)
 
 
-async def _sampled(studio: Studio, asked: SampleReads) -> SampledReads:
+async def _sample_tables(studio: Studio, params: SampleReadsRequest) -> SampledReads:
     names = (
-        [asked.table]
-        if asked.table
+        [params.table]
+        if params.table
         else (await studio.db.call("ListTables", {"Limit": _SAMPLED_MAX}))["TableNames"]
     )
     calls = 0
@@ -287,14 +289,14 @@ async def _sampled(studio: Studio, asked: SampleReads) -> SampledReads:
 
 
 @dataclass(frozen=True, slots=True)
-class AskLimits:
+class LimitsRequest:
     """Of which tables, with commas between their names; None: of all, as far as they are few."""
 
     tables: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceLimit:
+class TargetLimit:
     """What a table or an index can take in a second."""
 
     table: str
@@ -307,42 +309,42 @@ class PlaceLimit:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CapacityLimits:
     """What tables and indexes can take; a local index takes from its table."""
 
-    places: tuple[PlaceLimit, ...]
+    places: tuple[TargetLimit, ...]
 
 
-async def limits(studio: Studio, asked: AskLimits) -> Limits:
+async def list_limits(studio: Studio, params: LimitsRequest) -> CapacityLimits:
     """Return what each table and index can take in a second: provisioned, capped, or warm on demand."""
-    if asked.tables:
-        names = [name for name in asked.tables.split(",") if name][:_TABLES_MAX]
+    if params.tables:
+        names = [name for name in params.tables.split(",") if name][:_TABLES_MAX]
     else:
         names = (await studio.db.call("ListTables", {"Limit": _TABLES_MAX}))["TableNames"]
-    found: list[PlaceLimit] = []
+    found: list[TargetLimit] = []
     for name in names:
         try:
             described = (await studio.db.call("DescribeTable", {"TableName": name}))["Table"]
         except TavolaError:
             continue  # it may have gone meanwhile, and the others have their limits still
         on_demand = described.get("BillingModeSummary", {}).get("BillingMode") == "PAY_PER_REQUEST"
-        table = _limit(name, None, described, on_demand)
+        table = _target_limit(name, None, described, on_demand)
         found.append(table)
         found += (
-            _limit(name, each["IndexName"], each, on_demand)
+            _target_limit(name, each["IndexName"], each, on_demand)
             for each in described.get("GlobalSecondaryIndexes", ())
         )
         found += (
-            PlaceLimit(name, each["IndexName"], table.kind, table.reads, table.writes)
+            TargetLimit(name, each["IndexName"], table.kind, table.reads, table.writes)
             for each in described.get("LocalSecondaryIndexes", ())
         )
-    return Limits(tuple(found))
+    return CapacityLimits(tuple(found))
 
 
-def _limit(table: str, index: str | None, told: dict[str, Any], on_demand: bool) -> PlaceLimit:
+def _target_limit(table: str, index: str | None, told: dict[str, Any], on_demand: bool) -> TargetLimit:
     if not on_demand:
         units = told.get("ProvisionedThroughput", {})
-        return PlaceLimit(
+        return TargetLimit(
             table,
             index,
             "provisioned",
@@ -352,7 +354,7 @@ def _limit(table: str, index: str | None, told: dict[str, Any], on_demand: bool)
     warm, cap = told.get("WarmThroughput", {}), told.get("OnDemandThroughput", {})
     reads, writes = cap.get("MaxReadRequestUnits", -1), cap.get("MaxWriteRequestUnits", -1)
     capped = reads > 0 or writes > 0
-    return PlaceLimit(
+    return TargetLimit(
         table,
         index,
         "maximum" if capped else "warm",
@@ -362,9 +364,9 @@ def _limit(table: str, index: str | None, told: dict[str, Any], on_demand: bool)
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/operations/dearest", dearest),
-    Endpoint("GET", "/operations/troubles", troubles),
-    Endpoint("POST", "/operations/replay", replay),
-    Endpoint("POST", "/operations/sample", sample),
-    Endpoint("GET", "/operations/limits", limits),
+    Endpoint("GET", "/operations/dearest", list_expensive_requests),
+    Endpoint("GET", "/operations/troubles", list_failed_calls),
+    Endpoint("POST", "/operations/replay", replay_read),
+    Endpoint("POST", "/operations/sample", make_sample_reads),
+    Endpoint("GET", "/operations/limits", list_limits),
 )

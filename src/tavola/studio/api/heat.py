@@ -19,42 +19,42 @@ from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.arns import scope_of, table_name_of
 from tavola.protocol.faults import ResourceNotFoundFault
 from tavola.studio.api.heat_types import (
-    AskHeat,
-    AskHeatCell,
-    AskHottest,
-    HeatAnswer,
     HeatCell,
+    HeatCellRequest,
     HeatInsights,
     HeatLimits,
+    HeatMap,
+    HeatRequest,
+    HeatSource,
     HeatTotals,
     HotKeyRow,
     HottestKeys,
+    HottestKeysRequest,
     InsightKey,
     OperationHeat,
-    Source,
 )
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.monitoring.heat_diagnosis import HeatFinding, diagnose
-from tavola.studio.monitoring.heat_from_log import heat_of_log
-from tavola.studio.monitoring.heat_keys import KeyCount, hottest, hottest_items
+from tavola.studio.monitoring.heat_from_log import record_log
+from tavola.studio.monitoring.heat_keys import KeyAccesses, hottest_items, hottest_keys
 from tavola.studio.monitoring.heat_map import (
     ROWS_MAX,
-    Layout,
-    Places,
-    Row,
+    HeatLayout,
+    HeatRow,
+    RowLookup,
+    build_layout,
+    column_count,
     column_of,
-    columns_of,
+    extend_layout,
     first_column_s,
-    grown,
-    layout_of,
-    painted,
+    paint_cells,
 )
-from tavola.studio.monitoring.heat_recorder import TIERS, HeatRecorder, Window, part_of
-from tavola.studio.monitoring.heat_slots import METRICS, Sums
-from tavola.studio.monitoring.heat_traffic import traffic_of
+from tavola.studio.monitoring.heat_recorder import TIERS, HeatRecorder, HeatWindow, window_part
+from tavola.studio.monitoring.heat_slots import METRICS, HeatSums
+from tavola.studio.monitoring.heat_traffic import window_traffic
 from tavola.studio.monitoring.key_order import HashedKeys, Keys, Order, SchemaKeys
-from tavola.studio.problems import Refused
-from tavola.studio.studio import LogQuestion, Studio
+from tavola.studio.problems import RequestRefused
+from tavola.studio.studio import LogQuery, Studio
 
 _LAYOUTS_MAX = 32
 _LOG_RECORDS = 200_000
@@ -62,7 +62,7 @@ _CELL_KEYS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class _Subject:
+class _HeatTarget:
     """A table or index: its place in the record, its keys and its limits."""
 
     arn: str
@@ -72,32 +72,32 @@ class _Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class _KnownLayout:
     """A layout that was given out, and of what; a log's with all that was read for it, since nobody else has it."""
 
-    subject: _Subject
-    layout: Layout
-    window: Window | None = None
+    subject: _HeatTarget
+    layout: HeatLayout
+    window: HeatWindow | None = None
 
 
-class _Shelf:
+class _LayoutCache:
     """The layouts that were given out lately, by the names they were given."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, _Given] = OrderedDict()
+        self._kept: OrderedDict[str, _KnownLayout] = OrderedDict()
         self._numbers = counting(1)
 
-    def keep(self, subject: _Subject, layout: Layout, window: Window | None = None) -> str:
+    def keep(self, subject: _HeatTarget, layout: HeatLayout, window: HeatWindow | None = None) -> str:
         name = f"L{next(self._numbers)}"
         if window is not None:  # what was read of a log is large, so the last one is enough
             for before in [each for each, given in self._kept.items() if given.window is not None]:
                 del self._kept[before]
-        self._kept[name] = _Given(subject, layout, window)
+        self._kept[name] = _KnownLayout(subject, layout, window)
         while len(self._kept) > _LAYOUTS_MAX:
             self._kept.popitem(last=False)
         return name
 
-    def find(self, name: str | None, table: str, index: str | None) -> _Given | None:
+    def find(self, name: str | None, table: str, index: str | None) -> _KnownLayout | None:
         """Return what was given out by a name, if it is of this table or index."""
         given = None if name is None else self._kept.get(name)
         if name is None or given is None:
@@ -108,50 +108,56 @@ class _Shelf:
         return given
 
 
-_SHELF = _Shelf()
+_LAYOUTS = _LayoutCache()
 
 
-async def heat(studio: Studio, asked: AskHeat) -> HeatAnswer:
-    """Give a map, or its new columns if it is asked with the layout of an earlier one."""
-    more = await _more(studio, asked)
+async def heat_map(studio: Studio, params: HeatRequest) -> HeatMap:
+    """Return a map, or only its new columns for a request with the layout of an earlier map."""
+    more = await _new_columns(studio, params)
     if more is not None:
         return more
-    subject = await _subject(studio, asked.table, asked.index, log=asked.log)
-    window = await _window(studio, subject, asked)
-    rows_max = max(3, min(ROWS_MAX, asked.buckets))
-    layout = await studio.work(layout_of, window, subject.keys, rows_max, _within(subject, asked))
-    kept_as = _SHELF.keep(subject, layout, window if asked.log else None)
-    return await studio.work(_answer, studio, asked, subject, (kept_as, layout, None), window, window)
+    subject = await _load_target(studio, params.table, params.index, log=params.log)
+    window = await _load_window(studio, subject, params)
+    rows_max = max(3, min(ROWS_MAX, params.buckets))
+    layout = await studio.run_in_thread(
+        build_layout, window, subject.keys, rows_max, _key_range(subject, params)
+    )
+    kept_as = _LAYOUTS.keep(subject, layout, window if params.log else None)
+    return await studio.run_in_thread(
+        _build_map, studio, params, subject, (kept_as, layout, None), window, window
+    )
 
 
-async def _more(studio: Studio, asked: AskHeat) -> HeatAnswer | None:
+async def _new_columns(studio: Studio, params: HeatRequest) -> HeatMap | None:
     """Return the new columns of a map that somebody has; None if there is none, or a whole one is better."""
-    given = _SHELF.find(asked.layout, asked.table, asked.index)
-    if given is None or asked.since_s is None or asked.log:
+    given = _LAYOUTS.find(params.layout, params.table, params.index)
+    if given is None or params.since_s is None or params.log:
         return None
     subject, layout = given.subject, given.layout
-    whole = await _window(studio, subject, asked)
-    start = first_column_s(layout, asked.since_s)
+    whole = await _load_window(studio, subject, params)
+    start = first_column_s(layout, params.since_s)
     if start < whole.from_s - layout.column_s:
         return None  # nobody looked for so long that all of it is new
-    window = _seen(studio, subject, start, whole.to_s)
-    found = await studio.work(grown, layout, window, subject.keys)
+    window = _recorded_window(studio, subject, start, whole.to_s)
+    found = await studio.run_in_thread(extend_layout, layout, window, subject.keys)
     if found is None:
         return None
     layout, places = found
-    name = asked.layout if not places else _SHELF.keep(subject, layout)
+    name = params.layout if not places else _LAYOUTS.keep(subject, layout)
     assert name is not None, "it was found by its name"
-    return await studio.work(_answer, studio, asked, subject, (name, layout, places), window, whole)
+    return await studio.run_in_thread(
+        _build_map, studio, params, subject, (name, layout, places), window, whole
+    )
 
 
-def _within(subject: _Subject, asked: AskHeat) -> tuple[Order, Order] | None:
-    """Return the keys between which a map is asked for."""
-    if asked.first is None or asked.last is None:
+def _key_range(subject: _HeatTarget, params: HeatRequest) -> tuple[Order, Order] | None:
+    """Return the key range of a partial map."""
+    if params.first is None or params.last is None:
         return None
     try:
-        return subject.keys.order(bytes.fromhex(asked.first)), subject.keys.order(bytes.fromhex(asked.last))
+        return subject.keys.order(bytes.fromhex(params.first)), subject.keys.order(bytes.fromhex(params.last))
     except ValueError as error:
-        raise Refused(
+        raise RequestRefused(
             "key-unreadable",
             "That is no key of a map",
             "The first and last key of a part of a map are hexadecimal, as its answer gives them.",
@@ -159,11 +165,11 @@ def _within(subject: _Subject, asked: AskHeat) -> tuple[Order, Order] | None:
         ) from error
 
 
-async def heat_cell(studio: Studio, asked: AskHeatCell) -> HeatCell:
+async def heat_cell(studio: Studio, params: HeatCellRequest) -> HeatCell:
     """Give the keys and operations behind some cells of a row."""
-    given = _SHELF.find(asked.layout, asked.table, asked.index)
-    if given is None or not 0 <= asked.row < len(given.layout.rows):
-        raise Refused(
+    given = _LAYOUTS.find(params.layout, params.table, params.index)
+    if given is None or not 0 <= params.row < len(given.layout.rows):
+        raise RequestRefused(
             "map-gone",
             "That map is no longer known",
             "Its rows were given out a while ago, and others have come since.",
@@ -171,104 +177,106 @@ async def heat_cell(studio: Studio, asked: AskHeatCell) -> HeatCell:
             status=409,
         )
     if given.window is None:
-        window = _seen(studio, given.subject, asked.from_s, asked.to_s)
+        window = _recorded_window(studio, given.subject, params.from_s, params.to_s)
     else:
-        window = part_of(given.window, asked.from_s, asked.to_s)
-    return await studio.work(_cell, window, given.subject, given.layout, asked)
+        window = window_part(given.window, params.from_s, params.to_s)
+    return await studio.run_in_thread(_build_cell, window, given.subject, given.layout, params)
 
 
-async def heat_hottest(studio: Studio, asked: AskHottest) -> HottestKeys:
+async def heat_hottest(studio: Studio, params: HottestKeysRequest) -> HottestKeys:
     """Give the hottest keys, and those that the engine's own Contributor Insights counted."""
-    subject = await _subject(studio, asked.table, asked.index, log=asked.log)
-    window = await _window(studio, subject, asked)
-    count = max(1, min(100, asked.count))
+    subject = await _load_target(studio, params.table, params.index, log=params.log)
+    window = await _load_window(studio, subject, params)
+    count = max(1, min(100, params.count))
 
     def found() -> HottestKeys:
         total = window.sums
-        at = METRICS[asked.metric]
+        at = METRICS[params.metric]
         return HottestKeys(
-            source=_source(studio, log=asked.log),
-            metric=asked.metric,
+            source=_source(studio, log=params.log),
+            metric=params.metric,
             total=total[at],
-            partitions=_rows(hottest(window, asked.metric, count), subject.keys, total[at]),
-            items=_rows(hottest_items(window, asked.metric, count), subject.keys, total[at]),
-            insights=None if asked.log else _insights(studio, asked, subject, count),
+            partitions=_key_rows(hottest_keys(window, params.metric, count), subject.keys, total[at]),
+            items=_key_rows(hottest_items(window, params.metric, count), subject.keys, total[at]),
+            insights=None if params.log else _insights(studio, params, subject, count),
             diagnosis=_diagnosis(window, subject.keys),
         )
 
-    return await studio.work(found)
+    return await studio.run_in_thread(found)
 
 
-def _answer(
+def _build_map(
     studio: Studio,
-    asked: AskHeat,
-    subject: _Subject,
-    laid: tuple[str, Layout, tuple[int, ...] | None],
-    window: Window,
-    whole: Window,
-) -> HeatAnswer:
+    params: HeatRequest,
+    subject: _HeatTarget,
+    laid: tuple[str, HeatLayout, tuple[int, ...] | None],
+    window: HeatWindow,
+    whole: HeatWindow,
+) -> HeatMap:
     name, layout, places = laid
     told = layout.rows if places is None else tuple(layout.rows[at] for at in places)
-    return HeatAnswer(
-        table=asked.table,
-        index=asked.index,
-        metric=asked.metric,
-        source=_source(studio, log=asked.log),
-        note=_note(studio, window, log=asked.log),
+    return HeatMap(
+        table=params.table,
+        index=params.index,
+        metric=params.metric,
+        source=_source(studio, log=params.log),
+        note=_note(studio, window, log=params.log),
         whole=places is None,
         layout=name,
         from_s=first_column_s(layout, window.from_s),
         column_s=layout.column_s,
-        columns=columns_of(layout, window),
+        columns=column_count(layout, window),
         labels=tuple(row.label for row in told),
         kinds=tuple(row.kind for row in told),
         keys=tuple(row.keys for row in told),
-        first_keys=_ends(told, 0) if layout.shared and places is None else (),
-        last_keys=_ends(told, 1) if layout.shared and places is None else (),
+        first_keys=_range_keys(told, 0) if layout.shared and places is None else (),
+        last_keys=_range_keys(told, 1) if layout.shared and places is None else (),
         places=places or (),
         rows=len(layout.rows),
-        cells=painted(window, layout, subject.keys, asked.metric),
-        throttled=painted(window, layout, subject.keys, "throttles"),
+        cells=paint_cells(window, layout, subject.keys, params.metric),
+        throttled=paint_cells(window, layout, subject.keys, "throttles"),
         totals=_totals(window, layout),
         limits=subject.limits,
-        diagnosis=_diagnosis(whole, subject.keys) if asked.diagnose else (),
-        known_from_s=min((each.slot.start for each in whole.stretches), default=None),
+        diagnosis=_diagnosis(whole, subject.keys) if params.diagnose else (),
+        known_from_s=min((each.slot.start for each in whole.slots), default=None),
         now_s=studio.clock.now(),
     )
 
 
-def _ends(rows: Sequence[Row], at: int) -> tuple[str, ...]:
+def _range_keys(rows: Sequence[HeatRow], at: int) -> tuple[str, ...]:
     """Return the first or last key of each row; what keys sort by ends in the key itself."""
     ends = [(row.first, row.last)[at] for row in rows]
     return tuple(end[-1].hex() if end and isinstance(end[-1], bytes) else "" for end in ends)
 
 
-def _cell(window: Window, subject: _Subject, layout: Layout, asked: AskHeatCell) -> HeatCell:
-    places = Places(layout, subject.keys)
-    row = layout.rows[asked.row]
-    operations: dict[str, Sums] = {}
+def _build_cell(
+    window: HeatWindow, subject: _HeatTarget, layout: HeatLayout, params: HeatCellRequest
+) -> HeatCell:
+    places = RowLookup(layout, subject.keys)
+    row = layout.rows[params.row]
+    operations: dict[str, HeatSums] = {}
     inside: set[bytes] = set()
-    for stretch in window.stretches:
+    for stretch in window.slots:
         slot = stretch.slot
         for key, number, *sums in slot.entries():
-            if places[key] == asked.row:
+            if places[key] == params.row:
                 name = window.operations[number]
-                operations[name] = operations.get(name, Sums()) + sums
+                operations[name] = operations.get(name, HeatSums()) + sums
                 if key is not None:
                     inside.add(key)
         for number, rest in slot.rest.items() if row.kind == "rest" else ():
             name = window.operations[number]
-            operations[name] = operations.get(name, Sums()) + rest
-    total = sum(operations.values(), Sums())
-    at = METRICS[asked.metric]
-    keys = hottest(window, asked.metric, _CELL_KEYS, frozenset(inside))
-    items = hottest_items(window, asked.metric, _CELL_KEYS, inside)
+            operations[name] = operations.get(name, HeatSums()) + rest
+    total = sum(operations.values(), HeatSums())
+    at = METRICS[params.metric]
+    keys = hottest_keys(window, params.metric, _CELL_KEYS, frozenset(inside))
+    items = hottest_items(window, params.metric, _CELL_KEYS, inside)
     return HeatCell(
         label=row.label,
         kind=row.kind,
         # What is long ago is known of longer stretches than a cell was, when it was painted.
-        from_s=min((each.slot.start for each in window.stretches), default=asked.from_s),
-        to_s=max((each.slot.start + each.span_s for each in window.stretches), default=asked.to_s),
+        from_s=min((each.slot.start for each in window.slots), default=params.from_s),
+        to_s=max((each.slot.start + each.span_s for each in window.slots), default=params.to_s),
         operations=total.operations,
         reads=total.reads,
         writes=total.writes,
@@ -277,13 +285,13 @@ def _cell(window: Window, subject: _Subject, layout: Layout, asked: AskHeatCell)
             OperationHeat(name, sums.operations + sums.throttles)
             for name, sums in sorted(operations.items(), key=lambda each: (-sum(each[1]), each[0]))
         ),
-        keys=_rows(keys, subject.keys, total[at]),
+        keys=_key_rows(keys, subject.keys, total[at]),
         more=len(inside) - len(keys),
-        items=_rows(items, subject.keys, total[at]),
+        items=_key_rows(items, subject.keys, total[at]),
     )
 
 
-async def _subject(studio: Studio, table: str, index: str | None, *, log: bool) -> _Subject:
+async def _load_target(studio: Studio, table: str, index: str | None, *, log: bool) -> _HeatTarget:
     """Return what is to be known of a table before its heat is looked at."""
     described: dict[str, Any] = (await studio.db.call("DescribeTable", {"TableName": table}))["Table"]
     own: dict[str, Any] = described
@@ -294,7 +302,7 @@ async def _subject(studio: Studio, table: str, index: str | None, *, log: bool) 
         ]
         own = next((each for each in indexes if each["IndexName"] == index), {})
         if not own:
-            raise Refused(
+            raise RequestRefused(
                 "index-unknown",
                 "There is no such index",
                 f"{table} has no index {index}.",
@@ -303,13 +311,13 @@ async def _subject(studio: Studio, table: str, index: str | None, *, log: bool) 
             )
     limits = _limits(described, own)
     if log:
-        return _Subject(table, index, HashedKeys(), limits)
+        return _HeatTarget(table, index, HashedKeys(), limits)
     types = {each["AttributeName"]: each["AttributeType"] for each in described["AttributeDefinitions"]}
     parts: dict[str, list[KeyAttribute]] = {"HASH": [], "RANGE": []}
     for each in own["KeySchema"]:
         parts[each["KeyType"]].append(KeyAttribute(each["AttributeName"], types[each["AttributeName"]]))
     schema = KeySchema(tuple(parts["HASH"]), tuple(parts["RANGE"]))
-    return _Subject(described["TableArn"], index, SchemaKeys(schema), limits)
+    return _HeatTarget(described["TableArn"], index, SchemaKeys(schema), limits)
 
 
 def _limits(described: dict[str, Any], own: dict[str, Any]) -> HeatLimits:
@@ -327,71 +335,73 @@ def _limits(described: dict[str, Any], own: dict[str, Any]) -> HeatLimits:
     )
 
 
-async def _window(studio: Studio, subject: _Subject, asked: AskHeat | AskHottest) -> Window:
-    """Return what is known of a place in the time that is asked for."""
-    if not asked.log:
-        end = _end(studio, asked)
-        start = asked.from_s if asked.from_s is not None else end - max(1, asked.seconds)
-        return _seen(studio, subject, min(start, end - 1), end)
+async def _load_window(
+    studio: Studio, subject: _HeatTarget, params: HeatRequest | HottestKeysRequest
+) -> HeatWindow:
+    """Return the recorded accesses of a table or index in the requested time."""
+    if not params.log:
+        end = _end(studio, params)
+        start = params.from_s if params.from_s is not None else end - max(1, params.seconds)
+        return _recorded_window(studio, subject, min(start, end - 1), end)
     port = studio.log
     if port is None:
-        raise Refused(
+        raise RequestRefused(
             "log-missing",
             "There is no access log",
             "The studio was started without one.",
             "Start it with --access-log FILE, the file that `tavola serve --access-log` was given.",
             status=409,
         )
-    question = LogQuestion(table=asked.table, since_s=asked.from_s, until_s=asked.to_s, limit=_LOG_RECORDS)
+    question = LogQuery(table=params.table, since_s=params.from_s, until_s=params.to_s, limit=_LOG_RECORDS)
 
     def read() -> tuple[HeatRecorder, int | None, int]:
         records = list(port(question))
-        return *heat_of_log(reversed(records)), len(records)
+        return *record_log(reversed(records)), len(records)
 
-    recorder, last, count = await studio.work(read)
-    end = asked.to_s or (int(studio.clock.now()) if last is None else last) + 1
+    recorder, last, count = await studio.run_in_thread(read)
+    end = params.to_s or (int(studio.clock.now()) if last is None else last) + 1
     earliest = recorder.earliest_s(subject.arn, subject.index)
-    start = asked.from_s if asked.from_s is not None else max(end - TIERS[-1].reach_s, earliest or end - 1)
+    start = params.from_s if params.from_s is not None else max(end - TIERS[-1].reach_s, earliest or end - 1)
     found = recorder.window(subject.arn, subject.index, min(start, end - 1), end)
     if count < _LOG_RECORDS:
         return found
     return replace(found, note=f"Only its newest {_LOG_RECORDS:,} records of this table were read.")
 
 
-def _end(studio: Studio, asked: AskHeat | AskHottest) -> int:
-    return asked.to_s if asked.to_s is not None else int(studio.clock.now()) + 1
+def _end(studio: Studio, params: HeatRequest | HottestKeysRequest) -> int:
+    return params.to_s if params.to_s is not None else int(studio.clock.now()) + 1
 
 
-def _seen(studio: Studio, subject: _Subject, from_s: int, to_s: int) -> Window:
-    if studio.watch is None:
-        return Window(subject.arn, subject.index, from_s, to_s, (), ())
-    with studio.watch.lock:
-        recorder = studio.watch.heat
-        arn = subject.arn if studio.engine is not None else _noted_as(recorder, subject)
+def _recorded_window(studio: Studio, subject: _HeatTarget, from_s: int, to_s: int) -> HeatWindow:
+    if studio.monitor is None:
+        return HeatWindow(subject.arn, subject.index, from_s, to_s, (), ())
+    with studio.monitor.lock:
+        recorder = studio.monitor.heat
+        arn = subject.arn if studio.engine is not None else _recorded_arn(recorder, subject)
         return recorder.window(arn, subject.index, from_s, to_s)
 
 
-def _noted_as(recorder: HeatRecorder, subject: _Subject) -> str:
+def _recorded_arn(recorder: HeatRecorder, subject: _HeatTarget) -> str:
     """Return what the studio's own calls know the table by: an endpoint elsewhere may be of any account."""
     name = table_name_of(subject.arn)
     found = [arn for arn, _, _ in recorder.places() if table_name_of(arn) == name]
     return found[0] if found else subject.arn
 
 
-def _totals(window: Window, layout: Layout) -> HeatTotals:
-    found = [[0.0] * columns_of(layout, window) for _ in METRICS]
-    for stretch in window.stretches:
+def _totals(window: HeatWindow, layout: HeatLayout) -> HeatTotals:
+    found = [[0.0] * column_count(layout, window) for _ in METRICS]
+    for stretch in window.slots:
         column = column_of(layout, window, stretch.slot)
         for lane, amount in zip(found, stretch.slot.sums, strict=True):
             lane[column] += amount
     return HeatTotals(*(tuple(lane) for lane in found))
 
 
-def _diagnosis(window: Window, keys: Keys) -> tuple[HeatFinding, ...]:
-    return diagnose([traffic_of(window, keys, "writes"), traffic_of(window, keys, "reads")])
+def _diagnosis(window: HeatWindow, keys: Keys) -> tuple[HeatFinding, ...]:
+    return diagnose([window_traffic(window, keys, "writes"), window_traffic(window, keys, "reads")])
 
 
-def _rows(counted: list[KeyCount], keys: Keys, total: float) -> tuple[HotKeyRow, ...]:
+def _key_rows(counted: list[KeyAccesses], keys: Keys, total: float) -> tuple[HotKeyRow, ...]:
     return tuple(
         HotKeyRow(
             label=keys.label(each.key),
@@ -409,12 +419,14 @@ def _rows(counted: list[KeyCount], keys: Keys, total: float) -> tuple[HotKeyRow,
     )
 
 
-def _insights(studio: Studio, asked: AskHottest, subject: _Subject, count: int) -> HeatInsights | None:
+def _insights(
+    studio: Studio, params: HottestKeysRequest, subject: _HeatTarget, count: int
+) -> HeatInsights | None:
     if studio.engine is None:
         return None
     scope = scope_of(subject.arn) or DEFAULT_SCOPE
     try:
-        found = studio.engine.hottest(asked.table, asked.index, scope, count=count)
+        found = studio.engine.hottest(params.table, params.index, scope, count=count)
     except ResourceNotFoundFault:
         return None  # a local index has no insights of its own
     if not (found.accessed or found.throttled):
@@ -436,15 +448,15 @@ def _insights(studio: Studio, asked: AskHottest, subject: _Subject, count: int) 
     )
 
 
-def _source(studio: Studio, *, log: bool) -> Source:
+def _source(studio: Studio, *, log: bool) -> HeatSource:
     if log:
         return "log"
-    if studio.watch is None:
+    if studio.monitor is None:
         return "none"
     return "studio" if studio.engine is None else "engine"
 
 
-def _note(studio: Studio, window: Window, *, log: bool) -> str:
+def _note(studio: Studio, window: HeatWindow, *, log: bool) -> str:
     """Return what the map can know, where it is not everything."""
     match _source(studio, log=log):
         case "log":
@@ -454,13 +466,13 @@ def _note(studio: Studio, window: Window, *, log: bool) -> str:
             return ""
         case _:
             return (
-                "These tables are in another process, so only what this studio itself asked is seen. To see all: "
+                "These tables are in another process, so only what this studio itself params is seen. To see all: "
                 "`tavola serve --studio`, `tavola studio --store FILE`, or the access log of that server."
             )
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/heat", heat),
+    Endpoint("GET", "/heat", heat_map),
     Endpoint("GET", "/heat/cell", heat_cell),
     Endpoint("GET", "/heat/hottest", heat_hottest),
 )

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tavola.studio.monitoring.heat_diagnosis import HeatFinding
-from tavola.studio.monitoring.heat_map import ROWS_MAX, Layer, RowKind
+from tavola.studio.monitoring.heat_map import ROWS_MAX, HeatLayer, RowKind
 from tavola.studio.monitoring.heat_slots import Metric
 from tavola.studio.types import Item
 
-Source = Literal["engine", "studio", "log", "none"]
+HeatSource = Literal["engine", "studio", "log", "none"]
 
 
 @dataclass(frozen=True, slots=True)
-class AskHeat:
+class HeatRequest:
     """A map of a table or index: the last so many seconds, or from one moment to another."""
 
     table: str
@@ -36,7 +36,7 @@ class AskHeat:
 
 @dataclass(frozen=True, slots=True)
 class HeatTotals:
-    """What was asked in each column, at all keys together."""
+    """Totals of each column over all keys."""
 
     operations: tuple[float, ...]
     reads: tuple[float, ...]
@@ -56,13 +56,13 @@ class HeatLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class HeatAnswer:
+class HeatMap:
     """A map, or its new columns. Rows lie in key order, from the top; what has no key comes last."""
 
     table: str
     index: str | None
     metric: Metric
-    source: Source
+    source: HeatSource
     note: str  # what is known here, and what is not
     whole: bool
     layout: str
@@ -76,8 +76,8 @@ class HeatAnswer:
     last_keys: tuple[str, ...]
     places: tuple[int, ...]  # where the new rows are; of a whole map, none
     rows: int
-    cells: Layer
-    throttled: Layer
+    cells: HeatLayer
+    throttled: HeatLayer
     totals: HeatTotals
     limits: HeatLimits
     diagnosis: tuple[HeatFinding, ...]
@@ -86,7 +86,7 @@ class HeatAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class AskHeatCell:
+class HeatCellRequest:
     """The cells of one row from one moment to another."""
 
     table: str
@@ -108,7 +108,7 @@ class OperationHeat:
 
 @dataclass(frozen=True, slots=True)
 class HotKeyRow:
-    """A key and what it had; of the metric asked for at least `count` and at most `error` more."""
+    """A key and its accesses: at least `count` of the requested metric, at most `count + error`."""
 
     label: str
     key: Item | None  # None: only its hash is known
@@ -141,7 +141,7 @@ class HeatCell:
 
 
 @dataclass(frozen=True, slots=True)
-class AskHottest:
+class HottestKeysRequest:
     """The hottest keys of a table or index in a time."""
 
     table: str
@@ -178,7 +178,7 @@ class HeatInsights:
 class HottestKeys:
     """The keys that had most, by partition key and by whole key."""
 
-    source: Source
+    source: HeatSource
     metric: Metric
     total: float
     partitions: tuple[HotKeyRow, ...]

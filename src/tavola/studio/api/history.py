@@ -20,15 +20,15 @@ from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import Fault, UnknownOperationFault
 from tavola.protocol.instants import instant_text, parse_instant
-from tavola.studio.api.items import UndoWrite
-from tavola.studio.differences import Compared, compare_items, same_item
-from tavola.studio.edits.derivation import counted_on
-from tavola.studio.edits.drafts import Desk, open_desk
-from tavola.studio.edits.writes import Change, Outcome, write
+from tavola.studio.api.items import UndoRequest
+from tavola.studio.differences import ItemComparison, compare_items, same_item
+from tavola.studio.edits.derivation import with_next_lock
+from tavola.studio.edits.drafts import EditContext, load_edit_context
+from tavola.studio.edits.writes import ItemEdit, Outcome, write_edit
 from tavola.studio.endpoint import Endpoint
-from tavola.studio.item_history import ItemHistory, audits_of, plain_item, read_history
-from tavola.studio.problems import Refused
-from tavola.studio.recognition import recogniser_for
+from tavola.studio.item_history import ItemHistory, audits_of, mutable_item, read_history
+from tavola.studio.problems import RequestRefused
+from tavola.studio.recognition import load_recogniser
 from tavola.studio.studio import Studio
 from tavola.studio.types import Item
 
@@ -36,7 +36,7 @@ _SECOND_US = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class RestoreTable:
+class RestoreTableRequest:
     """Make a new table of what another was at a moment; no moment: at the latest that can be had."""
 
     table: str
@@ -45,7 +45,7 @@ class RestoreTable:
 
 
 @dataclass(frozen=True, slots=True)
-class AskRestore:
+class RestoreProgressRequest:
     """How far a restored table is; `of` is the table or backup that it is made of, where that is known."""
 
     table: str
@@ -65,7 +65,7 @@ class RestoreProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class AskBackups:
+class BackupsRequest:
     """Of which table."""
 
     table: str
@@ -92,7 +92,7 @@ class TableBackups:
 
 
 @dataclass(frozen=True, slots=True)
-class MakeBackup:
+class MakeBackupRequest:
     """Back a table up as it is now."""
 
     table: str
@@ -100,49 +100,49 @@ class MakeBackup:
 
 
 @dataclass(frozen=True, slots=True)
-class RestoreBackup:
+class RestoreBackupRequest:
     """Make a new table of a backup."""
 
     arn: str
     to: str
 
 
-async def restore(studio: Studio, asked: RestoreTable) -> RestoreProgress:
+async def restore_table(studio: Studio, params: RestoreTableRequest) -> RestoreProgress:
     """Begin to restore a table as it was to a new one; `GET /past/restore` tells how far it is."""
-    _check_name(asked.to)
-    request: dict[str, Any] = {"SourceTableName": asked.table, "TargetTableName": asked.to}
-    if asked.at:
-        request["RestoreDateTime"] = parse_instant(asked.at) / _SECOND_US
+    _check_name(params.to)
+    request: dict[str, Any] = {"SourceTableName": params.table, "TargetTableName": params.to}
+    if params.at:
+        request["RestoreDateTime"] = parse_instant(params.at) / _SECOND_US
     else:
         request["UseLatestRestorableTime"] = True
     await studio.db.call("RestoreTableToPointInTime", request)
-    return await progress(studio, AskRestore(asked.to, asked.table))
+    return await restore_progress(studio, RestoreProgressRequest(params.to, params.table))
 
 
-async def progress(studio: Studio, asked: AskRestore) -> RestoreProgress:
+async def restore_progress(studio: Studio, params: RestoreProgressRequest) -> RestoreProgress:
     """Return how far the restore of a table is."""
-    described = (await studio.db.call("DescribeTable", {"TableName": asked.table}))["Table"]
+    described = (await studio.db.call("DescribeTable", {"TableName": params.table}))["Table"]
     summary = described.get("RestoreSummary", {})
     of_items: int | None = None
-    if asked.of and not asked.of.startswith("arn:"):
+    if params.of and not params.of.startswith("arn:"):
         with suppress(Fault):  # the source may be gone by now
-            source = (await studio.db.call("DescribeTable", {"TableName": asked.of}))["Table"]
+            source = (await studio.db.call("DescribeTable", {"TableName": params.of}))["Table"]
             of_items = source.get("ItemCount")
     status: str = described["TableStatus"]
     return RestoreProgress(
-        table=asked.table,
+        table=params.table,
         status=status,
         done=status == "ACTIVE" and not summary.get("RestoreInProgress", False),
         items=described.get("ItemCount", 0),
         of_items=of_items,
-        at=moment_text(moment_us(summary.get("RestoreDateTime"))),
+        at=to_instant_text(to_microseconds(summary.get("RestoreDateTime"))),
     )
 
 
-async def backups(studio: Studio, asked: AskBackups) -> TableBackups:
+async def list_backups(studio: Studio, params: BackupsRequest) -> TableBackups:
     """Return the backups that there are of a table."""
     found: list[TableBackup] = []
-    request: dict[str, Any] = {"TableName": asked.table, "BackupType": "ALL"}
+    request: dict[str, Any] = {"TableName": params.table, "BackupType": "ALL"}
     while True:
         answer = await studio.db.call("ListBackups", request)
         found += map(_backup, answer.get("BackupSummaries", ()))
@@ -152,18 +152,18 @@ async def backups(studio: Studio, asked: AskBackups) -> TableBackups:
     return TableBackups(tuple(sorted(found, key=lambda backup: backup.at, reverse=True)))
 
 
-async def back_up(studio: Studio, asked: MakeBackup) -> TableBackups:
+async def create_backup(studio: Studio, params: MakeBackupRequest) -> TableBackups:
     """Make a backup of a table."""
-    await studio.db.call("CreateBackup", {"TableName": asked.table, "BackupName": asked.name})
-    return await backups(studio, AskBackups(asked.table))
+    await studio.db.call("CreateBackup", {"TableName": params.table, "BackupName": params.name})
+    return await list_backups(studio, BackupsRequest(params.table))
 
 
-async def restore_backup(studio: Studio, asked: RestoreBackup) -> RestoreProgress:
+async def restore_backup(studio: Studio, params: RestoreBackupRequest) -> RestoreProgress:
     """Begin to make a new table of a backup."""
-    _check_name(asked.to)
-    request = {"BackupArn": asked.arn, "TargetTableName": asked.to}
+    _check_name(params.to)
+    request = {"BackupArn": params.arn, "TargetTableName": params.to}
     await studio.db.call("RestoreTableFromBackup", request)
-    return await progress(studio, AskRestore(asked.to))
+    return await restore_progress(studio, RestoreProgressRequest(params.to))
 
 
 def _backup(told: Mapping[str, Any]) -> TableBackup:
@@ -173,14 +173,14 @@ def _backup(told: Mapping[str, Any]) -> TableBackup:
         table=told["TableName"],
         status=told["BackupStatus"],
         kind=told["BackupType"],
-        at=moment_text(moment_us(told["BackupCreationDateTime"])) or "",
+        at=to_instant_text(to_microseconds(told["BackupCreationDateTime"])) or "",
         bytes=told.get("BackupSizeBytes"),
     )
 
 
 def _check_name(name: str) -> None:
     if not name.strip():
-        raise Refused(
+        raise RequestRefused(
             "table-missing",
             "The new table has no name",
             "A restore makes a table of its own, and never writes over the one that is there.",
@@ -188,12 +188,12 @@ def _check_name(name: str) -> None:
         )
 
 
-def moment_us(told: float | None) -> int | None:
+def to_microseconds(told: float | None) -> int | None:
     """Return a time of an answer, which is seconds, in microseconds."""
     return None if told is None else round(told * _SECOND_US)
 
 
-def moment_text(at_us: int | None) -> str | None:
+def to_instant_text(at_us: int | None) -> str | None:
     """Return a time as a page is told it."""
     return None if at_us is None else instant_text(at_us)
 
@@ -203,7 +203,7 @@ _RECORDS_MAX = 5_000  # of a stream that are counted for the track of a slider
 
 
 @dataclass(frozen=True, slots=True)
-class AskPast:
+class PastRequest:
     """The past of a table; `since` and `until` say which part of it is counted, and in how many buckets."""
 
     table: str
@@ -239,7 +239,7 @@ class PastWindow:
 
 
 @dataclass(frozen=True, slots=True)
-class KeepPast:
+class KeepPastRequest:
     """Keep a table's past from now on, or no more; not to keep it forgets what was kept."""
 
     table: str
@@ -248,7 +248,7 @@ class KeepPast:
 
 
 @dataclass(frozen=True, slots=True)
-class AskHistory:
+class HistoryRequest:
     """Of which item."""
 
     table: str
@@ -256,7 +256,7 @@ class AskHistory:
 
 
 @dataclass(frozen=True, slots=True)
-class AskThen:
+class ThenRequest:
     """An item at one moment beside another; no moment is now."""
 
     table: str
@@ -271,36 +271,36 @@ class ThenAndNow:
 
     then: Item | None
     now: Item | None
-    compared: Compared
+    compared: ItemComparison
 
 
 @dataclass(frozen=True, slots=True)
-class PutBack:
+class PutBackRequest:
     """Put one item back as it was at a moment, if it is still what `stands` says; without that, whatever stands."""
 
     table: str
     key: Item
     at: str
-    stands: Item | None = None
+    current: Item | None = None
     gone: bool = False  # there was no item when it was looked at, and there must be none still
 
 
 @dataclass(frozen=True, slots=True)
-class BroughtBack:
+class PutBackResult:
     """How it ended, and what takes it back again (`POST /items/undo`)."""
 
     outcome: Outcome
-    stands: Item | None
-    undo: UndoWrite | None
-    others: Compared  # what is otherwise than it was then: a lock that counts on, what somebody else wrote meanwhile
+    current: Item | None
+    undo: UndoRequest | None
+    others: ItemComparison  # what is otherwise than it was then: a lock that counts on, what somebody else wrote meanwhile
 
 
-async def window(studio: Studio, asked: AskPast) -> PastWindow:
+async def past_window(studio: Studio, params: PastRequest) -> PastWindow:
     """Return how far back a table can be seen, and where in that time something changed."""
     try:
-        answer = await studio.db.call("DescribeContinuousBackups", {"TableName": asked.table})
+        answer = await studio.db.call("DescribeContinuousBackups", {"TableName": params.table})
     except UnknownOperationFault as fault:
-        raise Refused(
+        raise RequestRefused(
             "past-unknown",
             "This endpoint knows no past",
             "It does not keep what tables were (it does not know DescribeContinuousBackups).",
@@ -310,75 +310,75 @@ async def window(studio: Studio, asked: AskPast) -> PastWindow:
     told = answer["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
     on = told.get("PointInTimeRecoveryStatus") == "ENABLED"
     earliest_us, latest_us = (
-        moment_us(told.get(f"{end}RestorableDateTime")) for end in ("Earliest", "Latest")
+        to_microseconds(told.get(f"{end}RestorableDateTime")) for end in ("Earliest", "Latest")
     )
     since_us, until_us = earliest_us, latest_us
     density: tuple[int, ...] = ()
     counted = False
     if on and earliest_us is not None and latest_us is not None:
-        since_us = max(parse_instant(asked.since), earliest_us) if asked.since else earliest_us
-        until_us = min(parse_instant(asked.until), latest_us) if asked.until else latest_us
-        if since_us < until_us and asked.buckets > 0:
-            buckets = min(asked.buckets, BUCKETS_MAX)
-            density, counted = await _density(studio, asked.table, since_us, until_us, buckets)
+        since_us = max(parse_instant(params.since), earliest_us) if params.since else earliest_us
+        until_us = min(parse_instant(params.until), latest_us) if params.until else latest_us
+        if since_us < until_us and params.buckets > 0:
+            buckets = min(params.buckets, BUCKETS_MAX)
+            density, counted = await _count_changes(studio, params.table, since_us, until_us, buckets)
     return PastWindow(
-        table=asked.table,
+        table=params.table,
         on=on,
-        readable=await _readable(studio),
-        earliest=moment_text(earliest_us),
-        latest=moment_text(latest_us),
+        readable=await _supports_past_reads(studio),
+        earliest=to_instant_text(earliest_us),
+        latest=to_instant_text(latest_us),
         days=told.get("RecoveryPeriodInDays"),
         now=instant_text(int(studio.clock.now() * _SECOND_US)),
-        since=moment_text(since_us),
-        until=moment_text(until_us),
+        since=to_instant_text(since_us),
+        until=to_instant_text(until_us),
         density=density,
         counted=counted,
-        marks=await _marks(studio, asked.table) if on else (),
+        marks=await _backup_marks(studio, params.table) if on else (),
     )
 
 
-async def keep(studio: Studio, asked: KeepPast) -> PastWindow:
+async def set_recovery(studio: Studio, params: KeepPastRequest) -> PastWindow:
     """Turn point-in-time recovery of a table on or off."""
-    setting: dict[str, Any] = {"PointInTimeRecoveryEnabled": asked.on}
-    if asked.on and asked.days is not None:
-        setting["RecoveryPeriodInDays"] = asked.days
+    setting: dict[str, Any] = {"PointInTimeRecoveryEnabled": params.on}
+    if params.on and params.days is not None:
+        setting["RecoveryPeriodInDays"] = params.days
     await studio.db.call(
         "UpdateContinuousBackups",
-        {"TableName": asked.table, "PointInTimeRecoverySpecification": setting},
+        {"TableName": params.table, "PointInTimeRecoverySpecification": setting},
     )
-    return await window(studio, AskPast(asked.table))
+    return await past_window(studio, PastRequest(params.table))
 
 
-async def history(studio: Studio, asked: AskHistory) -> ItemHistory:
+async def read_item_history(studio: Studio, params: HistoryRequest) -> ItemHistory:
     """Return all that an item has been, with what changed each time and who changed it."""
-    return await read_history(studio, asked.table, asked.key, await recogniser_for(studio, asked.table))
+    return await read_history(studio, params.table, params.key, await load_recogniser(studio, params.table))
 
 
-async def then_and_now(studio: Studio, asked: AskThen) -> ThenAndNow:
+async def compare_then_and_now(studio: Studio, params: ThenRequest) -> ThenAndNow:
     """Return an item as it was at a moment beside what it is, or was at another."""
-    then = await _item(studio, asked.table, asked.key, asked.then)
-    now = await _item(studio, asked.table, asked.key, asked.now)
+    then = await _read_item(studio, params.table, params.key, params.then)
+    now = await _read_item(studio, params.table, params.key, params.now)
     return ThenAndNow(then, now, compare_items(then, now))
 
 
-async def put_back(studio: Studio, asked: PutBack) -> BroughtBack:
+async def put_back(studio: Studio, params: PutBackRequest) -> PutBackResult:
     """Write an item as it was at a moment, over exactly what stands; nothing is written if that is another by now."""
-    then = await _item(studio, asked.table, asked.key, asked.at)
-    stands = asked.stands
-    if stands is None and not asked.gone:
-        stands = await _item(studio, asked.table, asked.key, "")
-    desk = await open_desk(studio, asked.table)
+    then = await _read_item(studio, params.table, params.key, params.at)
+    stands = params.current
+    if stands is None and not params.gone:
+        stands = await _read_item(studio, params.table, params.key, "")
+    desk = await load_edit_context(studio, params.table)
     image = stands or then
     if image is None:
-        raise Refused(
+        raise RequestRefused(
             "item-missing",
             "There is nothing to put back",
-            f"At {asked.at} there was no item of this key, and there is none now.",
+            f"At {params.at} there was no item of this key, and there is none now.",
             "Choose a moment at which there was one.",
             status=409,
         )
-    if not same_item(desk.layout.key_of(image), desk.layout.key_of(asked.key)):
-        raise Refused(
+    if not same_item(desk.layout.key_of(image), desk.layout.key_of(params.key)):
+        raise RequestRefused(
             "key-other",
             "That is another item",
             "What is said to stand has another key than the item that is to be put back.",
@@ -386,21 +386,21 @@ async def put_back(studio: Studio, asked: PutBack) -> BroughtBack:
         )
     entity = desk.entity_of(image)
     _check_unversioned(desk, entity)
-    before = None if stands is None else plain_item(stands)
-    after = counted_on(entity, before, None if then is None else plain_item(then))
-    result = await write(studio, desk.layout, Change(before, after, desk.design, entity))
+    before = None if stands is None else mutable_item(stands)
+    after = with_next_lock(entity, before, None if then is None else mutable_item(then))
+    result = await write_edit(studio, desk.layout, ItemEdit(before, after, desk.design, entity))
     written = result.outcome == "written"
-    undo = UndoWrite(asked.table, before, after) if written else None
-    others = compare_items(then, result.stands if written else then)
-    return BroughtBack(result.outcome, result.stands, undo, others)
+    undo = UndoRequest(params.table, before, after) if written else None
+    others = compare_items(then, result.current if written else then)
+    return PutBackResult(result.outcome, result.current, undo, others)
 
 
-def _check_unversioned(desk: Desk, entity: EntityDesign | None) -> None:
+def _check_unversioned(desk: EditContext, entity: EntityDesign | None) -> None:
     """Refuse a record with versions: set back behind its history, no program could change it any more."""
     if desk.design is None or entity is None or entity.immutable:
         return
     if next(audits_of(desk.design, entity), None) is not None:
-        raise Refused(
+        raise RequestRefused(
             "record-versioned",
             "This record counts its versions",
             f"{entity.name} is written together with a version and an audit row. Put back alone it would stand behind "
@@ -410,14 +410,14 @@ def _check_unversioned(desk: Desk, entity: EntityDesign | None) -> None:
         )
 
 
-async def _item(studio: Studio, table: str, key: Item, at: str) -> Item | None:
-    db = await studio.at(at)
+async def _read_item(studio: Studio, table: str, key: Item, at: str) -> Item | None:
+    db = await studio.connection_at(at)
     answer = await db.call("GetItem", {"TableName": table, "Key": dict(key), "ConsistentRead": True})
     found: Item | None = answer.get("Item")
     return found
 
 
-async def _readable(studio: Studio) -> bool:
+async def _supports_past_reads(studio: Studio) -> bool:
     """Tell whether reads as of a moment are answered here."""
     if not isinstance(studio.db.backend, AsyncRemembering):
         return False
@@ -430,7 +430,7 @@ async def _readable(studio: Studio) -> bool:
     return True
 
 
-async def _density(
+async def _count_changes(
     studio: Studio, table: str, since_us: int, until_us: int, buckets: int
 ) -> tuple[tuple[int, ...], bool]:
     """Return how many changes fell into each stretch, and whether all are counted: by the engine, or by the stream."""
@@ -455,23 +455,23 @@ async def _density(
     return tuple(counts), False  # a stream keeps a day, and recovery more
 
 
-async def _marks(studio: Studio, table: str) -> tuple[PastMark, ...]:
+async def _backup_marks(studio: Studio, table: str) -> tuple[PastMark, ...]:
     try:
-        found = await backups(studio, AskBackups(table))
+        found = await list_backups(studio, BackupsRequest(table))
     except Fault:
         return ()  # an endpoint that keeps no backups, or may not list them
     return tuple(PastMark(backup.at, f"Backup {backup.name}") for backup in found.backups)
 
 
 ENDPOINTS = (
-    Endpoint("POST", "/past/restore", restore, changes=True),
-    Endpoint("GET", "/past/restore", progress),
-    Endpoint("GET", "/past/backups", backups),
-    Endpoint("POST", "/past/backups", back_up, changes=True),
-    Endpoint("POST", "/past/backups/restore", restore_backup, changes=True),
-    Endpoint("GET", "/past", window),
-    Endpoint("POST", "/past", keep, changes=True),
-    Endpoint("POST", "/past/history", history),
-    Endpoint("POST", "/past/then", then_and_now),
-    Endpoint("POST", "/past/put-back", put_back, changes=True),
+    Endpoint("POST", "/past/restore", restore_table, is_write=True),
+    Endpoint("GET", "/past/restore", restore_progress),
+    Endpoint("GET", "/past/backups", list_backups),
+    Endpoint("POST", "/past/backups", create_backup, is_write=True),
+    Endpoint("POST", "/past/backups/restore", restore_backup, is_write=True),
+    Endpoint("GET", "/past", past_window),
+    Endpoint("POST", "/past", set_recovery, is_write=True),
+    Endpoint("POST", "/past/history", read_item_history),
+    Endpoint("POST", "/past/then", compare_then_and_now),
+    Endpoint("POST", "/past/put-back", put_back, is_write=True),
 )

@@ -21,14 +21,14 @@ from tavola.iac import (
 )
 from tavola.iac.formats import FormatRefused, ImportResult, read_design_text, write_onetable, write_workbench
 from tavola.protocol.faults import Fault, ResourceNotFoundFault
-from tavola.studio.designs import Subject, design_text, subject_of
+from tavola.studio.designs import DesignAnalysis, design_text, find_analysis
 from tavola.studio.endpoint import Endpoint
-from tavola.studio.problems import Refused
+from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import Studio
 
 _DOCUMENT_BYTES_MAX = 16 * 1024 * 1024
 
-Form = Literal[
+InfrastructureFormat = Literal[
     "terraform",
     "cloudformation",
     "cloudformation-json",
@@ -41,10 +41,10 @@ Form = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class AskInfrastructure:
+class InfrastructureRequest:
     """Which design, for which tool, with what besides the tables."""
 
-    form: Form
+    form: InfrastructureFormat
     design: str | None = None
     document: str | None = None
     alarms: bool = True
@@ -65,53 +65,55 @@ class InfrastructureFile:
 class InfrastructureFiles:
     """The files of a design for one tool, and what is to be known of them."""
 
-    form: Form
+    form: InfrastructureFormat
     files: tuple[InfrastructureFile, ...]
     notes: tuple[str, ...]
     command: str  # that writes the same
 
 
-async def infrastructure(studio: Studio, asked: AskInfrastructure) -> InfrastructureFiles:
+async def export_infrastructure(studio: Studio, params: InfrastructureRequest) -> InfrastructureFiles:
     """Return a design as the files of a tool."""
-    subject = await subject_of(studio, asked.design, asked.document)
+    subject = await find_analysis(studio, params.design, params.document)
     moment = datetime.fromtimestamp(studio.clock.now(), UTC)
-    return await studio.work(_files, subject, asked, moment)
+    return await studio.run_in_thread(_export_files, subject, params, moment)
 
 
-def _files(subject: Subject, asked: AskInfrastructure, moment: datetime) -> InfrastructureFiles:
-    match asked.form:
+def _export_files(
+    subject: DesignAnalysis, params: InfrastructureRequest, moment: datetime
+) -> InfrastructureFiles:
+    match params.form:
         case "workbench":
             model, report = write_workbench(
                 subject.design, None, onto=None, date=moment.strftime("%b %d, %Y, %I:%M %p")
             )
             text = json.dumps(model, indent=2, ensure_ascii=False)
-            return _given(subject, asked, {"model.json": text}, tuple(map(str, report)))
+            return _build_files(subject, params, {"model.json": text}, tuple(map(str, report)))
         case "onetable":
             schemas, report = write_onetable(subject.design)
             files = {
                 name: json.dumps(schema, indent=2, ensure_ascii=False) for name, schema in schemas.items()
             }
-            return _given(subject, asked, files, tuple(map(str, report)))
+            return _build_files(subject, params, files, tuple(map(str, report)))
         case "document":
-            return _given(subject, asked, {"design.json": subject.text}, ())
+            return _build_files(subject, params, {"design.json": subject.text}, ())
         case "policies":
             found = derive_policies(subject.design)
             documents = {each.role: render_policy(each, region="*", account="*") for each in found}
             notes = tuple(f"{each.role}: {told}." for each in found for told in each.notes)
-            return _given(subject, asked, {"policies.json": json.dumps(documents, indent=2)}, notes)
+            return _build_files(subject, params, {"policies.json": json.dumps(documents, indent=2)}, notes)
         case _:
-            key = asked.key or None
+            key = params.key or None
             options = PlanOptions(
-                alarms=asked.alarms, policies=asked.policies, endpoint=asked.endpoint, key=key
+                alarms=params.alarms, policies=params.policies, endpoint=params.endpoint, key=key
             )
             plan = plan_infrastructure(subject.design, options)
             notes = tuple(f"{told}." for told in plan.notes)
-            if asked.form == "terraform":
+            if params.form == "terraform":
                 notes = (*notes, *(f"{step}." for step in index_steps(plan, None)))
-            return _given(subject, asked, _rendered(plan, asked.form), notes)
+            return _build_files(subject, params, _render_plan(plan, params.form), notes)
 
 
-def _rendered(plan: Any, form: str) -> dict[str, str]:
+def _render_plan(plan: Any, form: str) -> dict[str, str]:
     match form:
         case "terraform":
             return terraform_files(plan)
@@ -123,16 +125,16 @@ def _rendered(plan: Any, form: str) -> dict[str, str]:
             return {"template.yaml": render_template(plan, "yaml")}
 
 
-def _given(
-    subject: Subject, asked: AskInfrastructure, files: dict[str, str], notes: tuple[str, ...]
+def _build_files(
+    subject: DesignAnalysis, params: InfrastructureRequest, files: dict[str, str], notes: tuple[str, ...]
 ) -> InfrastructureFiles:
     told = tuple(InfrastructureFile(name, text) for name, text in files.items())
-    return InfrastructureFiles(asked.form, told, notes, " ".join(_command(subject, asked)))
+    return InfrastructureFiles(params.form, told, notes, " ".join(_export_command(subject, params)))
 
 
-def _command(subject: Subject, asked: AskInfrastructure) -> Iterator[str]:
+def _export_command(subject: DesignAnalysis, params: InfrastructureRequest) -> Iterator[str]:
     target = shlex.quote(subject.target) if subject.target else "design.json"
-    match asked.form:
+    match params.form:
         case "workbench":
             yield f"tavola design {target} --workbench model.json"
         case "onetable":
@@ -146,18 +148,18 @@ def _command(subject: Subject, asked: AskInfrastructure) -> Iterator[str]:
             if form == "cloudformation-json":
                 yield "--format json"
             for word, on in (
-                ("--no-alarms", not asked.alarms),
-                ("--no-policies", not asked.policies),
-                ("--vpc-endpoint", asked.endpoint),
+                ("--no-alarms", not params.alarms),
+                ("--no-policies", not params.policies),
+                ("--vpc-endpoint", params.endpoint),
             ):
                 if on:
                     yield word
-            if asked.key:
-                yield f"--kms-key {shlex.quote(asked.key)}"
+            if params.key:
+                yield f"--kms-key {shlex.quote(params.key)}"
 
 
 @dataclass(frozen=True, slots=True)
-class AskImport:
+class ImportRequest:
     """The text of a file, and its name, which helps to tell the format."""
 
     text: str
@@ -174,7 +176,7 @@ class ImportNote:
 
 @dataclass(frozen=True, slots=True)
 class ImportedDesign:
-    """A design that was read, as `tavola import --json` tells it; the document can be asked about in its place."""
+    """An imported design as `tavola import --json` prints it; other design endpoints accept the document."""
 
     format: str
     document: str
@@ -185,23 +187,23 @@ class ImportedDesign:
     samples: int
 
 
-async def import_design(studio: Studio, asked: AskImport) -> ImportedDesign:
+async def import_design(studio: Studio, params: ImportRequest) -> ImportedDesign:
     """Return the design in a file's text; nothing of it is kept."""
     try:
-        imported = await studio.work(read_design_text, asked.text, asked.name)
+        imported = await studio.run_in_thread(read_design_text, params.text, params.name)
     except FormatRefused as refused:
         notes = " ".join(getattr(refused, "__notes__", ()))
-        raise Refused(
+        raise RequestRefused(
             "import-refused",
             "No design can be read from it",
             f"{refused}. {notes}".strip(),
             "Give CloudFormation, Terraform, a NoSQL Workbench model, a OneTable schema, describe-table's output, awslabs' schema.json, or a "
             "design document of Tavola.",
         ) from refused
-    return _imported(imported)
+    return _imported_design(imported)
 
 
-def _imported(imported: ImportResult) -> ImportedDesign:
+def _imported_design(imported: ImportResult) -> ImportedDesign:
     design = imported.design
     return ImportedDesign(
         imported.format,
@@ -215,15 +217,15 @@ def _imported(imported: ImportResult) -> ImportedDesign:
 
 
 @dataclass(frozen=True, slots=True)
-class AskLiveDesign:
+class LiveDesignRequest:
     """The table that stands, by its name."""
 
     table: str
 
 
-async def live_design(studio: Studio, asked: AskLiveDesign) -> ImportedDesign:
+async def import_live_table(studio: Studio, params: LiveDesignRequest) -> ImportedDesign:
     """Return the design of a table that stands, as far as DynamoDB can describe it."""
-    name = {"TableName": asked.table}
+    name = {"TableName": params.table}
     described = await studio.db.call("DescribeTable", name)
     answers: list[dict[str, Any]] = [described]
     refused: list[ImportNote] = []
@@ -241,12 +243,12 @@ async def live_design(studio: Studio, asked: AskLiveDesign) -> ImportedDesign:
                 ImportNote(operation, f"it was refused ({fault.code}), so what it tells is not known")
             )
     text = json.dumps(answers, default=str)
-    found = _imported(await studio.work(read_design_text, text, "describe-table.json"))
+    found = _imported_design(await studio.run_in_thread(read_design_text, text, "describe-table.json"))
     return replace(found, report=(*refused, *found.report))
 
 
 ENDPOINTS = (
-    Endpoint("POST", "/design/infrastructure", infrastructure, body_bytes_max=_DOCUMENT_BYTES_MAX),
+    Endpoint("POST", "/design/infrastructure", export_infrastructure, body_bytes_max=_DOCUMENT_BYTES_MAX),
     Endpoint("POST", "/design/import", import_design, body_bytes_max=_DOCUMENT_BYTES_MAX),
-    Endpoint("GET", "/design/live", live_design),
+    Endpoint("GET", "/design/live", import_live_table),
 )

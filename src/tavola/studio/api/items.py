@@ -8,16 +8,23 @@ from decimal import Decimal
 from tavola.limits import ITEM_BYTES_MAX
 from tavola.model.document import EntityDesign, TableDesign
 from tavola.studio.differences import ItemDifference, compare_items
-from tavola.studio.edits.bulk_edits import BulkAction, BulkLeft, check_action, perform, propose
-from tavola.studio.edits.derivation import KeyChange, counted_on
-from tavola.studio.edits.drafts import Desk, KeysMode, check_sound, drafted, open_desk
-from tavola.studio.edits.layouts import IndexWrite, cost_of
-from tavola.studio.edits.selections import ItemSelection, SliceCursor, found_by, read_slice
-from tavola.studio.edits.validation import ItemFlaw, admit, key_flaws
-from tavola.studio.edits.writes import Change, Outcome, Result, guard_units, needs_transaction, write
+from tavola.studio.edits.bulk_edits import BulkAction, SkippedItem, check_action, propose_edit, write_edits
+from tavola.studio.edits.derivation import KeyChange, with_next_lock
+from tavola.studio.edits.drafts import EditContext, KeysMode, check_valid, draft_item, load_edit_context
+from tavola.studio.edits.layouts import IndexWrite, write_cost
+from tavola.studio.edits.selections import ItemSelection, SliceCursor, query_attributes, read_slice
+from tavola.studio.edits.validation import ItemIssue, key_issues, validate_item
+from tavola.studio.edits.writes import (
+    ItemEdit,
+    Outcome,
+    WriteResult,
+    guard_units,
+    needs_transaction,
+    write_edit,
+)
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.field_values import constant_defaults
-from tavola.studio.problems import Refused
+from tavola.studio.problems import RequestRefused
 from tavola.studio.recognition import KeyReading
 from tavola.studio.studio import Studio
 from tavola.studio.types import AttributeValue
@@ -28,7 +35,7 @@ _BODY_BYTES_MAX = 16 * 1024 * 1024  # two items of 400 KB, each byte escaped
 
 
 @dataclass(frozen=True, slots=True)
-class GetItem:
+class GetItemRequest:
     """The item of a key, as it is or as it was."""
 
     table: str
@@ -49,7 +56,7 @@ class ItemView:
 
 
 @dataclass(frozen=True, slots=True)
-class AskForms:
+class FormsRequest:
     """The entities of a table, as a form of each."""
 
     table: str
@@ -105,7 +112,7 @@ class EntityForms:
 
 
 @dataclass(frozen=True, slots=True)
-class MeasureItem:
+class MeasureItemRequest:
     """An item as it is being typed, and what it was when it was read; None: it is new."""
 
     table: str
@@ -116,7 +123,7 @@ class MeasureItem:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class ItemMeasures:
     """What an item weighs and what writing it takes, what is wrong with it, and the keys that follow from it."""
 
     bytes: int
@@ -126,13 +133,13 @@ class Measured:
     indexes: tuple[IndexWrite, ...]
     transactional: bool
     moves: bool  # its key changes: it is deleted at one place and put at another
-    flaws: tuple[ItemFlaw, ...]
+    issues: tuple[ItemIssue, ...]
     entity: str | None
     keys: tuple[KeyChange, ...]  # what is written otherwise than it was typed
 
 
 @dataclass(frozen=True, slots=True)
-class PutItem:
+class PutItemRequest:
     """An item to be written: new where `before` is None, else over exactly that."""
 
     table: str
@@ -143,7 +150,7 @@ class PutItem:
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteItem:
+class DeleteItemRequest:
     """An item to be deleted, if it still is what was read."""
 
     table: str
@@ -151,7 +158,7 @@ class DeleteItem:
 
 
 @dataclass(frozen=True, slots=True)
-class UndoWrite:
+class UndoRequest:
     """A write to be taken back: what stood before it, and what it made; if that still stands."""
 
     table: str
@@ -160,102 +167,104 @@ class UndoWrite:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteOutcome:
     """How a write ended.
 
     After a conflict `stands` is what somebody else wrote, `theirs` what they changed and `mine` what I would have.
     """
 
     outcome: Outcome
-    stands: GivenItem | None
-    undo: UndoWrite | None
+    current: GivenItem | None
+    undo: UndoRequest | None
     units: float
     keys: tuple[KeyChange, ...] = ()
     theirs: tuple[ItemDifference, ...] = ()
     mine: tuple[ItemDifference, ...] = ()
 
 
-async def get_item(studio: Studio, asked: GetItem) -> ItemView:
+async def get_item(studio: Studio, params: GetItemRequest) -> ItemView:
     """Return the item under a key, and what it is."""
-    desk = await open_desk(studio, asked.table)
-    db = await studio.at(asked.as_of)
-    key = desk.layout.key_of(asked.key)
-    request = {"TableName": asked.table, "Key": key, "ConsistentRead": not asked.as_of}
+    desk = await load_edit_context(studio, params.table)
+    db = await studio.connection_at(params.as_of)
+    key = desk.layout.key_of(params.key)
+    request = {"TableName": params.table, "Key": key, "ConsistentRead": not params.as_of}
     item: Item | None = (await db.call("GetItem", request)).get("Item")
     if item is None:
         return ItemView(None, 0, None, "unknown", "Nothing stands under this key.", ())
     told = desk.recogniser.recognise(item)
-    readings = desk.recogniser.read(item)
+    readings = desk.recogniser.parse_keys(item)
     return ItemView(item, item_size(item), told.entity, told.kind, told.note, readings)
 
 
-async def forms(studio: Studio, asked: AskForms) -> EntityForms:
+async def list_forms(studio: Studio, params: FormsRequest) -> EntityForms:
     """Return what each entity of a table is made of."""
-    design = studio.table_design(asked.table)
-    return EntityForms(() if design is None else tuple(_form(design, entity) for entity in design.entities))
+    design = studio.table_design(params.table)
+    return EntityForms(
+        () if design is None else tuple(_entity_form(design, entity) for entity in design.entities)
+    )
 
 
-async def measure(studio: Studio, asked: MeasureItem) -> Measured:
+async def measure_item(studio: Studio, params: MeasureItemRequest) -> ItemMeasures:
     """Return what an item weighs, what it would cost, and what is wrong with it; nothing is written."""
-    desk = await open_desk(studio, asked.table)
-    before = _stood(desk, asked.before)
-    draft = drafted(desk, asked.item, before, entity=asked.entity, keys=asked.keys)
-    sound = not any(flaw.severity == "error" for flaw in draft.flaws)
+    desk = await load_edit_context(studio, params.table)
+    before = _validate_current(desk, params.before)
+    draft = draft_item(desk, params.item, before, entity=params.entity, keys=params.keys)
+    sound = not any(flaw.severity == "error" for flaw in draft.issues)
     together = sound and needs_transaction(desk.layout, draft.change)
     if not sound:
-        cost = cost_of(desk.layout, before, before) if before is not None else None
-        return Measured(
+        cost = write_cost(desk.layout, before, before) if before is not None else None
+        return ItemMeasures(
             draft.bytes, ITEM_BYTES_MAX, 0.0, 0.0, () if cost is None else cost.indexes, False, False,
-            draft.flaws, draft.entity, draft.keys,
+            draft.issues, draft.entity, draft.keys,
         )  # fmt: skip
-    cost = cost_of(desk.layout, before, draft.item, transactional=together)
+    cost = write_cost(desk.layout, before, draft.item, transactional=together)
     moves = before is not None and desk.layout.key_of(before) != desk.layout.key_of(draft.item)
     guards = guard_units(draft.change)
-    return Measured(
-        draft.bytes, ITEM_BYTES_MAX, cost.units + guards, cost.table_units + guards, cost.indexes, together, moves, draft.flaws,
+    return ItemMeasures(
+        draft.bytes, ITEM_BYTES_MAX, cost.units + guards, cost.table_units + guards, cost.indexes, together, moves, draft.issues,
         draft.entity, draft.keys,
     )  # fmt: skip
 
 
-async def put(studio: Studio, asked: PutItem) -> Written:
+async def put_item(studio: Studio, params: PutItemRequest) -> WriteOutcome:
     """Write an item where none is, or over exactly what was read; tell of a lost race and write nothing then."""
-    desk = await open_desk(studio, asked.table)
-    before = _stood(desk, asked.before)
-    draft = drafted(desk, asked.item, before, entity=asked.entity, keys=asked.keys)
-    check_sound(draft)
-    return await _written(studio, desk, draft.change, draft.keys)
+    desk = await load_edit_context(studio, params.table)
+    before = _validate_current(desk, params.before)
+    draft = draft_item(desk, params.item, before, entity=params.entity, keys=params.keys)
+    check_valid(draft)
+    return await _write(studio, desk, draft.change, draft.keys)
 
 
-async def delete(studio: Studio, asked: DeleteItem) -> Written:
+async def delete_item(studio: Studio, params: DeleteItemRequest) -> WriteOutcome:
     """Delete an item that still is what was read."""
-    desk = await open_desk(studio, asked.table)
-    before = _stood(desk, asked.before)
-    return await _written(studio, desk, Change(before, None, desk.design, desk.entity_of(before or {})), ())
+    desk = await load_edit_context(studio, params.table)
+    before = _validate_current(desk, params.before)
+    return await _write(studio, desk, ItemEdit(before, None, desk.design, desk.entity_of(before or {})), ())
 
 
-async def undo(studio: Studio, asked: UndoWrite) -> Written:
+async def undo_write(studio: Studio, params: UndoRequest) -> WriteOutcome:
     """Take a write back, if what it made still stands; the lock of an entity goes on counting."""
-    desk = await open_desk(studio, asked.table)
-    stands = _stood(desk, asked.after)
-    wanted = _stood(desk, asked.before)
+    desk = await load_edit_context(studio, params.table)
+    stands = _validate_current(desk, params.after)
+    wanted = _validate_current(desk, params.before)
     entity = desk.entity_of(wanted or stands or {})
     was = None if stands is None else desk.entity_of(stands)
-    change = Change(stands, counted_on(entity, stands, wanted), desk.design, entity, was)
-    return await _written(studio, desk, change, ())
+    change = ItemEdit(stands, with_next_lock(entity, stands, wanted), desk.design, entity, was)
+    return await _write(studio, desk, change, ())
 
 
-def _stood(desk: Desk, given: GivenItem | None) -> Item | None:
+def _validate_current(desk: EditContext, given: GivenItem | None) -> Item | None:
     """Return an item that is said to stand in the table, or to have stood there; refuse what cannot have."""
     if given is None:
         return None
-    admission = admit(given)
+    admission = validate_item(given)
     own = (
         desk.layout.schema.names
     )  # that an index cannot hold an item is no reason: it may be older than the index
-    flaws = [*admission.flaws, *(f for f in key_flaws(desk.layout, admission.item) if f.path[0] in own)]
+    flaws = [*admission.issues, *(f for f in key_issues(desk.layout, admission.item) if f.path[0] in own)]
     wrong = next((flaw for flaw in flaws if flaw.severity == "error"), None)
     if wrong is not None:
-        raise Refused(
+        raise RequestRefused(
             "request-malformed",
             "The item cannot have stood there",
             f"{'.'.join(map(str, wrong.path)) or 'It'}: {wrong.text}",
@@ -264,17 +273,21 @@ def _stood(desk: Desk, given: GivenItem | None) -> Item | None:
     return admission.item
 
 
-async def _written(studio: Studio, desk: Desk, change: Change, keys: tuple[KeyChange, ...]) -> Written:
-    result: Result = await write(studio, desk.layout, change)
+async def _write(
+    studio: Studio, desk: EditContext, change: ItemEdit, keys: tuple[KeyChange, ...]
+) -> WriteOutcome:
+    result: WriteResult = await write_edit(studio, desk.layout, change)
     if result.outcome in ("conflict", "exists"):
-        theirs = compare_items(change.before, result.stands).differences
+        theirs = compare_items(change.before, result.current).differences
         mine = compare_items(change.before, change.after).differences
-        return Written(result.outcome, result.stands, None, result.units, keys, theirs, mine)
-    made = None if result.outcome != "written" else UndoWrite(desk.layout.table, change.before, change.after)
-    return Written(result.outcome, result.stands, made, result.units, keys)
+        return WriteOutcome(result.outcome, result.current, None, result.units, keys, theirs, mine)
+    made = (
+        None if result.outcome != "written" else UndoRequest(desk.layout.table, change.before, change.after)
+    )
+    return WriteOutcome(result.outcome, result.current, made, result.units, keys)
 
 
-def _form(design: TableDesign, entity: EntityDesign) -> EntityForm:
+def _entity_form(design: TableDesign, entity: EntityDesign) -> EntityForm:
     keys = [key for key in (entity.key, *entity.keys) if key is not None]
     made = {
         source.attribute: FormKey(source.attribute, key.index, source.template.source)
@@ -305,7 +318,7 @@ def _form(design: TableDesign, entity: EntityDesign) -> EntityForm:
                 tags=field.tags,
                 required=field.required,
                 nullable=field.nullable,
-                choices=None if field.choices is None else tuple(map(_choice, field.choices)),
+                choices=None if field.choices is None else tuple(map(_choice_text, field.choices)),
                 numeric=field.tags == ("N",),
                 lock=field.lock,
                 unique=field.unique,
@@ -320,7 +333,7 @@ def _form(design: TableDesign, entity: EntityDesign) -> EntityForm:
     )
 
 
-def _choice(choice: str | int | bool) -> str:
+def _choice_text(choice: str | int | bool) -> str:
     return str(choice).lower() if isinstance(choice, bool) else str(choice)
 
 
@@ -330,7 +343,7 @@ _WRITTEN = 100  # items of one slice that are written
 
 
 @dataclass(frozen=True, slots=True)
-class BulkQuestion:
+class BulkRequest:
     """An action on a selection, from where the slice before ended."""
 
     selection: ItemSelection
@@ -353,7 +366,7 @@ class BulkPreview:
     matched: int  # items of the selection
     changing: int
     same: int  # that are so already
-    left: tuple[BulkLeft, ...]
+    left: tuple[SkippedItem, ...]
     units: float  # write units of doing it
     read_units: float  # of having looked
     dollars: Decimal  # of the write units, on demand
@@ -370,22 +383,24 @@ class BulkSlice:
     matched: int
     written: int
     same: int
-    left: tuple[BulkLeft, ...]
+    left: tuple[SkippedItem, ...]
     units: float
     cursor: SliceCursor | None
 
 
-async def preview(studio: Studio, asked: BulkQuestion) -> BulkPreview:
+async def preview_bulk(studio: Studio, params: BulkRequest) -> BulkPreview:
     """Return what an action would do with the next slice of a selection; nothing is written."""
-    desk = await open_desk(studio, asked.selection.table)
-    check_action(desk, asked.action)
-    found = await read_slice(studio, desk.layout, asked.selection, asked.cursor, _LOOKED_AT)
-    proposals = await studio.work(lambda: [propose(desk, asked.action, item) for item in found.items])
+    desk = await load_edit_context(studio, params.selection.table)
+    check_action(desk, params.action)
+    found = await read_slice(studio, desk.layout, params.selection, params.cursor, _LOOKED_AT)
+    proposals = await studio.run_in_thread(
+        lambda: [propose_edit(desk, params.action, item) for item in found.items]
+    )
     changing = [each for each in proposals if each.change is not None]
     units = sum(each.units for each in changing)
-    book = studio.local_book()
-    left = [BulkLeft(desk.layout.key_of(each.before), each.reason) for each in proposals if each.reason]
-    left += [BulkLeft(key, "Nothing stands under this key any more.") for key in found.missing]
+    book = studio.local_prices()
+    left = [SkippedItem(desk.layout.key_of(each.before), each.reason) for each in proposals if each.reason]
+    left += [SkippedItem(key, "Nothing stands under this key any more.") for key in found.missing]
     rows = [BulkRow(each.before, each.change.after) for each in changing[:_ROWS] if each.change is not None]
     return BulkPreview(
         matched=len(proposals) + len(found.missing),
@@ -402,24 +417,24 @@ async def preview(studio: Studio, asked: BulkQuestion) -> BulkPreview:
     )
 
 
-async def run(studio: Studio, asked: BulkQuestion) -> BulkSlice:
+async def run_bulk(studio: Studio, params: BulkRequest) -> BulkSlice:
     """Do an action with the next slice of a selection; an item that somebody changes meanwhile is left to them."""
-    if asked.selection.as_of or (asked.selection.question and asked.selection.question.as_of):
-        raise Refused(
+    if params.selection.as_of or (params.selection.question and params.selection.question.as_of):
+        raise RequestRefused(
             "past-unchangeable",
             "The past cannot be changed",
             "The selection is of the table as it was.",
             "Go back to now, and select again.",
         )
-    desk = await open_desk(studio, asked.selection.table)
-    check_action(desk, asked.action)
-    found = await read_slice(studio, desk.layout, asked.selection, asked.cursor, _WRITTEN)
-    held = found_by(asked.selection)
-    proposals = [propose(desk, asked.action, item, held) for item in found.items]
+    desk = await load_edit_context(studio, params.selection.table)
+    check_action(desk, params.action)
+    found = await read_slice(studio, desk.layout, params.selection, params.cursor, _WRITTEN)
+    held = query_attributes(params.selection)
+    proposals = [propose_edit(desk, params.action, item, held) for item in found.items]
     changing = [each for each in proposals if each.change is not None]
-    written, units, left = await perform(studio, desk, changing)
-    left += [BulkLeft(desk.layout.key_of(each.before), each.reason) for each in proposals if each.reason]
-    left += [BulkLeft(key, "Nothing stands under this key any more.") for key in found.missing]
+    written, units, left = await write_edits(studio, desk, changing)
+    left += [SkippedItem(desk.layout.key_of(each.before), each.reason) for each in proposals if each.reason]
+    left += [SkippedItem(key, "Nothing stands under this key any more.") for key in found.missing]
     return BulkSlice(
         matched=len(proposals) + len(found.missing),
         written=written,
@@ -432,11 +447,11 @@ async def run(studio: Studio, asked: BulkQuestion) -> BulkSlice:
 
 ENDPOINTS = (
     Endpoint("POST", "/items/get", get_item),
-    Endpoint("GET", "/items/forms", forms),
-    Endpoint("POST", "/items/measure", measure, body_bytes_max=_BODY_BYTES_MAX),
-    Endpoint("POST", "/items/put", put, changes=True, body_bytes_max=_BODY_BYTES_MAX),
-    Endpoint("POST", "/items/delete", delete, changes=True, body_bytes_max=_BODY_BYTES_MAX),
-    Endpoint("POST", "/items/undo", undo, changes=True, body_bytes_max=_BODY_BYTES_MAX),
-    Endpoint("POST", "/bulk/preview", preview, body_bytes_max=_BODY_BYTES_MAX),
-    Endpoint("POST", "/bulk/run", run, changes=True, body_bytes_max=_BODY_BYTES_MAX),
+    Endpoint("GET", "/items/forms", list_forms),
+    Endpoint("POST", "/items/measure", measure_item, body_bytes_max=_BODY_BYTES_MAX),
+    Endpoint("POST", "/items/put", put_item, is_write=True, body_bytes_max=_BODY_BYTES_MAX),
+    Endpoint("POST", "/items/delete", delete_item, is_write=True, body_bytes_max=_BODY_BYTES_MAX),
+    Endpoint("POST", "/items/undo", undo_write, is_write=True, body_bytes_max=_BODY_BYTES_MAX),
+    Endpoint("POST", "/bulk/preview", preview_bulk, body_bytes_max=_BODY_BYTES_MAX),
+    Endpoint("POST", "/bulk/run", run_bulk, is_write=True, body_bytes_max=_BODY_BYTES_MAX),
 )

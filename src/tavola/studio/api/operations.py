@@ -11,22 +11,22 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tavola.studio.endpoint import Endpoint
-from tavola.studio.monitoring import Watch
+from tavola.studio.monitoring import Monitor
 from tavola.studio.monitoring.counters import (
-    ALL_OTHERS,
+    OTHER_KINDS,
     OTHERS,
     QUANTILES,
-    Asked,
-    Cell,
+    CallCounter,
+    CallKind,
+    CallTally,
+    CapacityTarget,
+    CapacityUse,
     ClosedSlice,
-    Place,
-    Tally,
-    Used,
-    sum_of,
+    sum_slices,
 )
-from tavola.studio.monitoring.request_metrics import View
-from tavola.studio.monitoring.timeline import WINDOW_S_MAX, joined
-from tavola.studio.problems import Refused
+from tavola.studio.monitoring.request_metrics import MetricsView
+from tavola.studio.monitoring.timeline import WINDOW_S_MAX, group_by_step
+from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import Studio
 
 _PLACES_SHOWN = 12
@@ -34,7 +34,7 @@ _ROWS_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
-class AskOperations:
+class OperationsRequest:
     """A window that ends now, and of which table and operation; None: of all."""
 
     window_s: int = 600
@@ -45,7 +45,7 @@ class AskOperations:
 
 @dataclass(frozen=True, slots=True)
 class OperationSeries:
-    """What was counted in each step; percentiles are null where nothing was asked."""
+    """Counts per time step; percentiles are null for steps without requests."""
 
     times: tuple[int, ...]  # epoch seconds at which each step begins
     requests: tuple[int, ...]
@@ -90,7 +90,7 @@ class OperationRow:
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceUse:
+class TargetUse:
     """What a table or an index consumed: units in a second, step by step."""
 
     table: str
@@ -104,8 +104,8 @@ class PlaceUse:
 
 
 @dataclass(frozen=True, slots=True)
-class Operations:
-    """What was asked in a window."""
+class OperationsSummary:
+    """All requests in a window."""
 
     seen: Literal["engine", "studio"]  # every call of the engine, or the studio's own
     now_s: float
@@ -119,28 +119,28 @@ class Operations:
     )
     series: OperationSeries
     totals: OperationTotals
-    rows: tuple[OperationRow, ...]  # the most asked first
-    places: tuple[PlaceUse, ...]  # the most used first
-    tables: tuple[str, ...]  # that were asked in the window, for a choice
+    rows: tuple[OperationRow, ...]  # most frequent first
+    places: tuple[TargetUse, ...]  # the most used first
+    tables: tuple[str, ...]  # seen in the window
     operations: tuple[str, ...]
 
 
-async def operations(studio: Studio, asked: AskOperations) -> Operations:
-    """Return what was asked in a window; summed up beside the loop, which serves others."""
-    return await studio.work(_operations, studio, watch_of(studio), asked)
+async def summarise_operations(studio: Studio, params: OperationsRequest) -> OperationsSummary:
+    """Return the requests of a window, summed up in a worker thread."""
+    return await studio.run_in_thread(_summarise, studio, require_monitor(studio), params)
 
 
-def _operations(studio: Studio, watch: Watch, asked: AskOperations) -> Operations:
-    window_s = max(1, min(asked.window_s, WINDOW_S_MAX))
+def _summarise(studio: Studio, watch: Monitor, params: OperationsRequest) -> OperationsSummary:
+    window_s = max(1, min(params.window_s, WINDOW_S_MAX))
     with watch.lock:
-        view = watch.measures.view(window_s)
-        calls, left_out = watch.measures.calls, watch.left_out
-    table, operation = asked.table or None, asked.operation or None
+        view = watch.metrics.view(window_s)
+        calls, left_out = watch.metrics.calls, watch.own_calls
+    table, operation = params.table or None, params.operation or None
     now_s = studio.clock.now()
     seen_s = max(1.0, now_s - max(view.start_s, watch.began_s))
     kinds = {kind for each in view.summed for kind in each.kinds}
-    counted = _counted(view.summed, table, operation)
-    return Operations(
+    counted = _count_by_kind(view.summed, table, operation)
+    return OperationsSummary(
         seen="studio" if studio.engine is None else "engine",
         now_s=now_s,
         since_s=watch.began_s,
@@ -148,45 +148,45 @@ def _operations(studio: Studio, watch: Watch, asked: AskOperations) -> Operation
         step_s=view.step_s,
         calls=calls,
         left_out=left_out,
-        others=max(_others(view.slices), _others(view.summed)),
+        others=max(_unnamed_calls(view.slices), _unnamed_calls(view.summed)),
         series=_series(view, table, operation),
         totals=_totals(counted.values(), seen_s),
         rows=_rows(counted, seen_s),
-        places=_places(view, table, max(0, min(asked.places, _PLACES_SHOWN)), (watch.began_s, now_s)),
+        places=_target_use(view, table, max(0, min(params.places, _PLACES_SHOWN)), (watch.began_s, now_s)),
         tables=tuple(sorted({name for kind in kinds for name in kind.tables})),
         operations=tuple(sorted({kind.operation for kind in kinds if kind.operation != OTHERS})),
     )
 
 
-def _others(slices: Iterable[ClosedSlice]) -> int:
-    return sum_of((each for each in slices if ALL_OTHERS in each.kinds), None, OTHERS).tally.requests
+def _unnamed_calls(slices: Iterable[ClosedSlice]) -> int:
+    return sum_slices((each for each in slices if OTHER_KINDS in each.kinds), None, OTHERS).tally.requests
 
 
-def watch_of(studio: Studio) -> Watch:
+def require_monitor(studio: Studio) -> Monitor:
     """Return the watch; refuse where nobody watches."""
-    if studio.watch is None:
-        raise Refused(
+    if studio.monitor is None:
+        raise RequestRefused(
             "watch-missing",
             "Nobody watches",
-            "The studio was started without a watch, so it does not know what is asked.",
+            "The studio was started without a watch, so it does not know what is params.",
             "Start the tables and the studio together: tavola serve --studio, or tavola studio --store FILE.",
             status=409,
         )
-    return studio.watch
+    return studio.monitor
 
 
-def _series(view: View, table: str | None, operation: str | None) -> OperationSeries:
-    by_step = joined(view.slices, view.step_s)
+def _series(view: MetricsView, table: str | None, operation: str | None) -> OperationSeries:
+    by_step = group_by_step(view.slices, view.step_s)
     times = tuple(view.start_s + place * view.step_s for place in range(view.steps))
-    tallies: list[Tally] = []
+    tallies: list[CallTally] = []
     shares: list[tuple[float, ...] | None] = []
-    nothing = Tally(), None
+    nothing = CallTally(), None
     for time in times:
         slices = by_step.get(time, ())
         if len(slices) <= 1:
-            tally, share = slices[0].told(table, operation) if slices else nothing
+            tally, share = slices[0].summary(table, operation) if slices else nothing
         else:  # the running step, of which a part is over
-            cell = sum_of(slices, table, operation)
+            cell = sum_slices(slices, table, operation)
             tally, share = cell.tally, cell.quantiles()
         tallies.append(tally)
         shares.append(share)
@@ -205,17 +205,19 @@ def _series(view: View, table: str | None, operation: str | None) -> OperationSe
     )
 
 
-def _counted(slices: list[ClosedSlice], table: str | None, operation: str | None) -> dict[Asked, Cell]:
-    """Return what was counted in several slices, by what was asked."""
-    found: dict[Asked, Cell] = {}
+def _count_by_kind(
+    slices: list[ClosedSlice], table: str | None, operation: str | None
+) -> dict[CallKind, CallCounter]:
+    """Return the counts of several slices by kind of call."""
+    found: dict[CallKind, CallCounter] = {}
     for each in slices:
-        for at, kind in each.of(table, operation):
-            each.add_to(found.setdefault(kind, Cell()), at)
+        for at, kind in each.matching(table, operation):
+            each.add_to(found.setdefault(kind, CallCounter()), at)
     return found
 
 
-def _totals(cells: Iterable[Cell], seen_s: float) -> OperationTotals:
-    whole = Cell()
+def _totals(cells: Iterable[CallCounter], seen_s: float) -> OperationTotals:
+    whole = CallCounter()
     for cell in cells:
         whole.add(cell)
     tally, shares = whole.tally, whole.quantiles()
@@ -239,7 +241,7 @@ def _totals(cells: Iterable[Cell], seen_s: float) -> OperationTotals:
     )
 
 
-def _rows(counted: Mapping[Asked, Cell], seen_s: float) -> tuple[OperationRow, ...]:
+def _rows(counted: Mapping[CallKind, CallCounter], seen_s: float) -> tuple[OperationRow, ...]:
     rows = [
         OperationRow(kind.operation, kind.tables, _totals((cell,), seen_s)) for kind, cell in counted.items()
     ]
@@ -247,14 +249,14 @@ def _rows(counted: Mapping[Asked, Cell], seen_s: float) -> tuple[OperationRow, .
     return tuple(rows[:_ROWS_SHOWN])
 
 
-def _places(
-    view: View, table: str | None, series_max: int, seen: tuple[float, float]
-) -> tuple[PlaceUse, ...]:
-    sums: dict[Place, Used] = {}
+def _target_use(
+    view: MetricsView, table: str | None, series_max: int, seen: tuple[float, float]
+) -> tuple[TargetUse, ...]:
+    sums: dict[CapacityTarget, CapacityUse] = {}
     for each in view.summed:
         for place, units in each.used():
             if table is None or place.table == table:
-                sums.setdefault(place, Used()).add(*units)
+                sums.setdefault(place, CapacityUse()).add(*units)
     order = sorted(
         sums,
         key=lambda place: (
@@ -275,21 +277,21 @@ def _places(
                 steps[place][0][at] += reads / seconds
                 steps[place][1][at] += writes / seconds
     return tuple(
-        PlaceUse(
+        TargetUse(
             table=place.table,
             index=place.index_name,
             reads=sums[place].reads,
             writes=sums[place].writes,
             peak_reads=sums[place].peak_reads,
             peak_writes=sums[place].peak_writes,
-            read_units=tuple(map(_short, steps[place][0])) if place in steps else (),
-            write_units=tuple(map(_short, steps[place][1])) if place in steps else (),
+            read_units=tuple(map(_round_units, steps[place][0])) if place in steps else (),
+            write_units=tuple(map(_round_units, steps[place][1])) if place in steps else (),
         )
         for place in order
     )
 
 
-def _short(units: float) -> float:
+def _round_units(units: float) -> float:
     return round(units, 3)
 
 
@@ -298,4 +300,4 @@ def milliseconds(seconds: float) -> float:
     return round(seconds * 1000, 4)
 
 
-ENDPOINTS = (Endpoint("GET", "/operations", operations),)
+ENDPOINTS = (Endpoint("GET", "/operations", summarise_operations),)

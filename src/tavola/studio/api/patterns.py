@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tavola.studio.access_patterns.catalogue import DesignedPattern, catalogue, listed
-from tavola.studio.access_patterns.code import PatternCode, code_of
-from tavola.studio.access_patterns.coverage import Coverage, coverage
-from tavola.studio.access_patterns.examples import PatternExample, example_of
+from tavola.studio.access_patterns.catalogue import DesignedPattern, find_pattern, list_patterns
+from tavola.studio.access_patterns.code import PatternCode, render_pattern_code
+from tavola.studio.access_patterns.coverage import Coverage, build_coverage
+from tavola.studio.access_patterns.examples import PatternExample, find_example
 from tavola.studio.access_patterns.forecasts import (
     PatternForecast,
-    dollars,
-    forecast,
-    mean_bytes,
-    questions_of,
-    reasons,
+    explain_cost,
+    forecast_pattern,
+    mean_item_bytes,
+    query_requests,
+    usd_per_million,
 )
-from tavola.studio.access_patterns.plans import plan
-from tavola.studio.access_patterns.requests import EnteredValue, How
-from tavola.studio.access_patterns.runs import PlaceUnits, RanRequest, run, summed
+from tavola.studio.access_patterns.plans import plan_pattern
+from tavola.studio.access_patterns.requests import EnteredValue, RunOptions
+from tavola.studio.access_patterns.runs import RunRequest, TargetUnits, run_plan, sum_units
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.recognition import Recogniser, designed_keys
 from tavola.studio.studio import Studio
@@ -35,7 +35,7 @@ _BYTES_MAX = 4 * 1024**2  # of the items that an answer shows: a page has to hol
 
 
 @dataclass(frozen=True, slots=True)
-class ListPatterns:
+class PatternsRequest:
     """Whose patterns; none named: of every table."""
 
     table: str | None = None
@@ -49,7 +49,7 @@ class PatternList:
 
 
 @dataclass(frozen=True, slots=True)
-class AskPattern:
+class PatternRequest:
     """Which pattern, and as of when."""
 
     pattern: str
@@ -57,7 +57,7 @@ class AskPattern:
 
 
 @dataclass(frozen=True, slots=True)
-class RunPattern:
+class RunPatternRequest:
     """A pattern with what was typed for it."""
 
     pattern: str
@@ -91,7 +91,7 @@ class PatternPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class RanItem:
+class RunItem:
     """An item that came back, with its key in the table and what it is."""
 
     item: Item
@@ -104,13 +104,13 @@ class PatternRun:
     """What a run gave, took and cost."""
 
     pattern: str
-    requests: tuple[RanRequest, ...]
-    items: tuple[RanItem, ...]
+    requests: tuple[RunRequest, ...]
+    items: tuple[RunItem, ...]
     returned: int  # items in the answer
     read: int  # items that were read for it, and paid
     calls: int
     more: bool
-    units: tuple[PlaceUnits, ...]  # as DynamoDB told them, by table and index
+    units: tuple[TargetUnits, ...]  # as DynamoDB told them, by table and index
     read_units: float
     write_units: float
     waste: float | None  # items read for each that came back; None: none came back
@@ -125,38 +125,40 @@ class PatternRun:
 
 
 @dataclass(frozen=True, slots=True)
-class AskCoverage:
+class CoverageRequest:
     """The matrix of the whole design."""
 
 
-async def patterns(studio: Studio, asked: ListPatterns) -> PatternList:
+async def list_all_patterns(studio: Studio, params: PatternsRequest) -> PatternList:
     """Return the access patterns of the design."""
-    design = studio.needed_design()
-    found = (each.told for each in catalogue(design))
-    return PatternList(tuple(each for each in found if asked.table in (None, "", each.table)))
+    design = studio.require_design()
+    found = (each.summary for each in list_patterns(design))
+    return PatternList(tuple(each for each in found if params.table in (None, "", each.table)))
 
 
-async def example(studio: Studio, asked: AskPattern) -> PatternExample:
+async def pattern_example(studio: Studio, params: PatternRequest) -> PatternExample:
     """Return values of one item in the table, with which a pattern can be run."""
-    found = listed(studio.needed_design(), asked.pattern)
-    return await example_of(await studio.at(asked.as_of), found)
+    found = find_pattern(studio.require_design(), params.pattern)
+    return await find_example(await studio.connection_at(params.as_of), found)
 
 
-async def foretold(studio: Studio, asked: AskPattern) -> PatternForecast:
+async def pattern_forecast(studio: Studio, params: PatternRequest) -> PatternForecast:
     """Return what a pattern takes by what the design declares; of a write this is all there is."""
-    design = studio.needed_design()
-    return await studio.work(forecast, design, listed(design, asked.pattern), studio.local_book())
+    design = studio.require_design()
+    return await studio.run_in_thread(
+        forecast_pattern, design, find_pattern(design, params.pattern), studio.local_prices()
+    )
 
 
-async def planned(studio: Studio, asked: RunPattern) -> PatternPlan:
+async def plan_run(studio: Studio, params: RunPatternRequest) -> PatternPlan:
     """Return the requests of a run and its code, without asking anything."""
-    found = listed(studio.needed_design(), asked.pattern)
-    how = _how(asked)
-    told = plan(found, asked.values, how, studio.clock.now())
+    found = find_pattern(studio.require_design(), params.pattern)
+    how = _run_options(params)
+    told = plan_pattern(found, params.values, how, studio.clock.now())
     requests = tuple(
         PlannedRequest(
             told.operation,
-            found.told.table,
+            found.summary.table,
             request.body.get("IndexName"),
             request.condition,
             request.filter,
@@ -164,28 +166,28 @@ async def planned(studio: Studio, asked: RunPattern) -> PatternPlan:
         )
         for request in told.requests
     )
-    code = code_of(found, told, asked.values, how, studio.where)
-    return PatternPlan(asked.pattern, requests, code, told.notes)
+    code = render_pattern_code(found, told, params.values, how, studio.where)
+    return PatternPlan(params.pattern, requests, code, told.notes)
 
 
-async def ran(studio: Studio, asked: RunPattern) -> PatternRun:
+async def run_pattern(studio: Studio, params: RunPatternRequest) -> PatternRun:
     """Return what a pattern gives now, or as of a moment, with all that it took."""
-    design = studio.needed_design()
-    found = listed(design, asked.pattern)
-    how = _how(asked)
-    told = plan(found, asked.values, how, studio.clock.now())
-    book, notes = studio.local_book(), told.notes
-    answer = await run(await studio.at(asked.as_of), told)
-    forecasted = await studio.work(forecast, design, found, book)
+    design = studio.require_design()
+    found = find_pattern(design, params.pattern)
+    how = _run_options(params)
+    told = plan_pattern(found, params.values, how, studio.clock.now())
+    book, notes = studio.local_prices(), told.notes
+    answer = await run_plan(await studio.connection_at(params.as_of), told)
+    forecasted = await studio.run_in_thread(forecast_pattern, design, found, book)
     assert found.table is not None, "what has no table is not run"
     recogniser = Recogniser(designed_keys(found.table), found.table)
     names = recogniser.keys.names
-    units = summed([units for call in answer.calls for units in call.units])
+    units = sum_units([units for call in answer.calls for units in call.units])
     reads, writes = sum(each.read for each in units), sum(each.write for each in units)
-    read, returned = sum(each.read for each in questions_of(answer.requests)), len(answer.items)
-    shown = _shown(answer.items)
+    read, returned = sum(each.read for each in query_requests(answer.requests)), len(answer.items)
+    shown = _shown_count(answer.items)
     items = tuple(
-        RanItem(
+        RunItem(
             item,
             {name: item[name] for name in names if name in item},
             recogniser.recognise(item).entity,
@@ -200,7 +202,7 @@ async def ran(studio: Studio, asked: RunPattern) -> PatternRun:
     if returned > shown:
         notes = (*notes, f"The first {shown:,} of {returned:,} items are shown.")
     return PatternRun(
-        asked.pattern,
+        params.pattern,
         answer.requests,
         items,
         returned,
@@ -211,28 +213,28 @@ async def ran(studio: Studio, asked: RunPattern) -> PatternRun:
         reads,
         writes,
         round(read / returned, 3) if returned else None,
-        mean_bytes(answer),
+        mean_item_bytes(answer),
         round(sum(call.latency_ms for call in answer.calls), 3),
-        dollars(found.table, reads, writes, book),
+        usd_per_million(found.table, reads, writes, book),
         book.title,
-        reasons(found, answer, forecasted),
+        explain_cost(found, answer, forecasted),
         notes,
         forecasted,
-        code_of(found, told, asked.values, how, studio.where),
+        render_pattern_code(found, told, params.values, how, studio.where),
     )
 
 
-async def covered(studio: Studio, asked: AskCoverage) -> Coverage:
+async def pattern_coverage(studio: Studio, params: CoverageRequest) -> Coverage:
     """Return which index serves which pattern, what nothing serves, and which index nobody asks."""
-    return await studio.work(coverage, studio.needed_design())
+    return await studio.run_in_thread(build_coverage, studio.require_design())
 
 
-def _how(asked: RunPattern) -> How:
-    limit = None if asked.limit is None or asked.limit < 1 else asked.limit
-    return How(asked.newest_first, limit, asked.consistent)
+def _run_options(params: RunPatternRequest) -> RunOptions:
+    limit = None if params.limit is None or params.limit < 1 else params.limit
+    return RunOptions(params.newest_first, limit, params.consistent)
 
 
-def _shown(items: Sequence[Item]) -> int:
+def _shown_count(items: Sequence[Item]) -> int:
     """Return how many items an answer has room for, one at least."""
     room = _BYTES_MAX
     for at, item in enumerate(items[:_ITEMS_MAX]):
@@ -243,10 +245,10 @@ def _shown(items: Sequence[Item]) -> int:
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/patterns", patterns),
-    Endpoint("GET", "/patterns/example", example),
-    Endpoint("GET", "/patterns/forecast", foretold),
-    Endpoint("GET", "/patterns/coverage", covered),
-    Endpoint("POST", "/patterns/plan", planned),
-    Endpoint("POST", "/patterns/run", ran),
+    Endpoint("GET", "/patterns", list_all_patterns),
+    Endpoint("GET", "/patterns/example", pattern_example),
+    Endpoint("GET", "/patterns/forecast", pattern_forecast),
+    Endpoint("GET", "/patterns/coverage", pattern_coverage),
+    Endpoint("POST", "/patterns/plan", plan_run),
+    Endpoint("POST", "/patterns/run", run_pattern),
 )

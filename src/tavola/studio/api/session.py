@@ -14,22 +14,22 @@ from tavola.model.document import TableDesign
 from tavola.protocol.faults import Fault, ResourceNotFoundFault
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.problems import problem_of
-from tavola.studio.studio import Studio, Where
+from tavola.studio.studio import Studio, TablesLocation
 from tavola.web import Problem
 
 _PAGE_TABLES = 100
-_AT_ONCE = 8  # tables that are asked for at once: one by one, a hundred far away would take seconds
+_AT_ONCE = 8  # concurrent DescribeTable calls; one by one, a hundred remote tables would take seconds
 
 
 @dataclass(frozen=True, slots=True)
-class AskSession:
+class SessionRequest:
     """The session itself; with a table that is told of even where there are more tables than are listed."""
 
     table: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class KeyAttribute:
+class TableKeyAttribute:
     """An attribute of a key, with its type."""
 
     name: str
@@ -43,7 +43,7 @@ class IndexSummary:
 
     name: str
     local: bool
-    keys: tuple[KeyAttribute, ...]
+    keys: tuple[TableKeyAttribute, ...]
     projection: Literal["ALL", "KEYS_ONLY", "INCLUDE"]
     included: tuple[str, ...]
     status: str
@@ -58,7 +58,7 @@ class TableSummary:
 
     name: str
     status: str  # MISSING: the design declares it, and it is not there; UNKNOWN: nobody can tell
-    keys: tuple[KeyAttribute, ...]
+    keys: tuple[TableKeyAttribute, ...]
     indexes: tuple[IndexSummary, ...]
     items: int
     bytes: int
@@ -77,7 +77,7 @@ class Session:
     """What the studio is, and the tables that it shows."""
 
     version: str
-    where: Where
+    where: TablesLocation
     read_only: bool
     watching: bool  # every call of the engine is seen, not only the studio's own
     designs: tuple[str, ...]
@@ -86,13 +86,13 @@ class Session:
     directory: bool
     tables: tuple[TableSummary, ...]
     more_tables: (
-        bool  # there are more than are told of: the first, those of the design, and the one asked for
+        bool  # more exist than listed; listed are the first, those of the design, and the requested one
     )
     first: str  # the table to begin with: the largest of the first design that is there
     problem: Problem | None = None  # why the tables cannot be listed
 
 
-async def session(studio: Studio, asked: AskSession) -> Session:
+async def load_session(studio: Studio, params: SessionRequest) -> Session:
     """Return what the studio is; an endpoint that does not answer is told of, and is no failure of the studio's."""
     names: list[str] = []
     more = False
@@ -105,35 +105,37 @@ async def session(studio: Studio, asked: AskSession) -> Session:
         problem = problem_of(error)
         answers = isinstance(error, Fault)  # who may not list tables may still see those of the design
     designed = () if studio.design is None else studio.design.tables
-    wanted = dict.fromkeys([*(table.name for table in designed), asked.table])
+    wanted = dict.fromkeys([*(table.name for table in designed), params.table])
     unlisted = (
         [name for name in wanted if name and name not in names] if more or (problem and answers) else []
     )
     asking = asyncio.Semaphore(_AT_ONCE)
-    found = await asyncio.gather(*(_told(studio, name, asking) for name in (*names, *unlisted)))
+    found = await asyncio.gather(*(_load_table(studio, name, asking) for name in (*names, *unlisted)))
     told = [table for table in found if table is not None]
     known = {table.name for table in told}
-    told += [_absent(table, None if answers else problem) for table in designed if table.name not in known]
+    told += [
+        _missing_table(table, None if answers else problem) for table in designed if table.name not in known
+    ]
     owners = {table.name: each.name for each in reversed(studio.declared) for table in each.design.tables}
     only = studio.designs[0] if len(studio.designs) == 1 else ""
-    told = [_owned(studio, table, owners.get(table.name, only)) for table in told]
+    told = [_with_design(studio, table, owners.get(table.name, only)) for table in told]
     return Session(
         version=__version__,
         where=studio.where,
         read_only=studio.read_only,
-        watching=studio.engine is not None and studio.watch is not None,
+        watching=studio.engine is not None and studio.monitor is not None,
         designs=studio.designs,
         designed=studio.design is not None,
         log=studio.log is not None,
         directory=studio.directory is not None,
         tables=tuple(sorted(told, key=lambda table: (not table.designed, table.name))),
         more_tables=more,
-        first=_first(studio, told),
+        first=_first_table(studio, told),
         problem=problem,
     )
 
 
-def _owned(studio: Studio, table: TableSummary, design: str) -> TableSummary:
+def _with_design(studio: Studio, table: TableSummary, design: str) -> TableSummary:
     """Return a table with the design that declares it and, of one that is missing, the command that makes it."""
     if not table.designed:
         return table
@@ -151,7 +153,7 @@ def _owned(studio: Studio, table: TableSummary, design: str) -> TableSummary:
     return replace(table, design=design, command=shlex.join(words) if makes else "")
 
 
-def _first(studio: Studio, told: Sequence[TableSummary]) -> str:
+def _first_table(studio: Studio, told: Sequence[TableSummary]) -> str:
     """Return the table that a visitor sees first: the largest of the first design that has one here, else the first by name."""
     there = [table for table in told if table.status not in ("MISSING", "UNKNOWN")]
     for name in (*(each.name for each in studio.declared), None):
@@ -162,7 +164,7 @@ def _first(studio: Studio, told: Sequence[TableSummary]) -> str:
     return min(rest, key=lambda table: (not table.designed, table.name)).name if rest else ""
 
 
-async def _told(studio: Studio, name: str, asking: asyncio.Semaphore) -> TableSummary | None:
+async def _load_table(studio: Studio, name: str, asking: asyncio.Semaphore) -> TableSummary | None:
     """Return what is known of a table; None: it is not there, or no longer."""
     design = studio.table_design(name)
     try:
@@ -171,11 +173,11 @@ async def _told(studio: Studio, name: str, asking: asyncio.Semaphore) -> TableSu
     except ResourceNotFoundFault:
         return None
     except TavolaError as error:
-        return _unknown(name, design, problem_of(error))
-    return summary_of(described, design)
+        return _undescribed_table(name, design, problem_of(error))
+    return summarise_table(described, design)
 
 
-def summary_of(described: dict[str, Any], design: TableDesign | None) -> TableSummary:
+def summarise_table(described: dict[str, Any], design: TableDesign | None) -> TableSummary:
     """Return what DescribeTable and the design say of a table."""
     # Of a table that is being deleted AWS tells little more than its name.
     types = {
@@ -207,9 +209,9 @@ def summary_of(described: dict[str, Any], design: TableDesign | None) -> TableSu
     )
 
 
-def _keys(schema: Sequence[dict[str, Any]], types: dict[str, Any]) -> tuple[KeyAttribute, ...]:
+def _keys(schema: Sequence[dict[str, Any]], types: dict[str, Any]) -> tuple[TableKeyAttribute, ...]:
     return tuple(
-        KeyAttribute(each["AttributeName"], types[each["AttributeName"]], each["KeyType"])
+        TableKeyAttribute(each["AttributeName"], types[each["AttributeName"]], each["KeyType"])
         for each in schema
         if each["AttributeName"] in types
     )
@@ -232,7 +234,7 @@ def _index(
     )
 
 
-def _unknown(name: str, design: TableDesign | None, problem: Problem | None) -> TableSummary:
+def _undescribed_table(name: str, design: TableDesign | None, problem: Problem | None) -> TableSummary:
     return TableSummary(
         name=name,
         status="UNKNOWN" if problem is not None else "MISSING",
@@ -251,8 +253,8 @@ def _unknown(name: str, design: TableDesign | None, problem: Problem | None) -> 
     )
 
 
-def _absent(design: TableDesign, problem: Problem | None) -> TableSummary:
-    return _unknown(design.name, design, problem)
+def _missing_table(design: TableDesign, problem: Problem | None) -> TableSummary:
+    return _undescribed_table(design.name, design, problem)
 
 
-ENDPOINTS = (Endpoint("GET", "/session", session),)
+ENDPOINTS = (Endpoint("GET", "/session", load_session),)

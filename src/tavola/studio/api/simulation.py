@@ -1,6 +1,6 @@
 """Simulate the heat of a design's declared traffic.
 
-The result is the document of `tavola simulate --json`. A named run can be asked for its progress and stopped.
+The result is the document of `tavola simulate --json`. A named run can be params for its progress and stopped.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Literal
 from tavola.errors import TavolaError
 from tavola.model.document import Design
 from tavola.studio.endpoint import Endpoint
-from tavola.studio.problems import Refused
+from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import Studio
 from tavola.studio.types import Document
 
@@ -32,7 +32,7 @@ class SimulatedBurst:
 
 
 @dataclass(frozen=True, slots=True)
-class AskSimulation:
+class SimulationRequest:
     """A stretch of time and its circumstances, as the options of `tavola simulate`."""
 
     hours: float = 6.0
@@ -52,7 +52,7 @@ class AskSimulation:
 
 
 @dataclass(frozen=True, slots=True)
-class AskSimulationRun:
+class SimulationRunRequest:
     """A run by the name that it was given."""
 
     run: str
@@ -67,11 +67,11 @@ class SimulationProgress:
     of: int
 
 
-class _Ended(TavolaError):
+class _SimulationStopped(TavolaError):
     """Somebody ended the run."""
 
 
-class _Run:
+class _SimulationRun:
     """One simulation at work."""
 
     def __init__(self) -> None:
@@ -83,19 +83,19 @@ class _Run:
     def progress(self, done: int, of: int) -> None:
         self.done, self.of = done, of
         if self.ended:
-            raise _Ended("the simulation was ended")
+            raise _SimulationStopped("the simulation was ended")
 
 
-class _Runs:
+class _SimulationRuns:
     """The runs of this process: those that have a name, the oldest forgotten first, and those at work."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, _Run] = OrderedDict()
-        self._working: list[_Run] = []
+        self._kept: OrderedDict[str, _SimulationRun] = OrderedDict()
+        self._working: list[_SimulationRun] = []
         self._lock = Lock()
 
-    def begin(self, name: str | None) -> _Run:
-        run = _Run()
+    def begin(self, name: str | None) -> _SimulationRun:
+        run = _SimulationRun()
         with self._lock:
             self._working = [each for each in self._working if each.running]
             for each in self._working[: 1 - _AT_ONCE]:  # others wait for the same processors
@@ -110,33 +110,33 @@ class _Runs:
                     self._kept.popitem(last=False)
         return run
 
-    def find(self, name: str) -> _Run | None:
+    def find(self, name: str) -> _SimulationRun | None:
         with self._lock:
             return self._kept.get(name)
 
 
-_RUNS = _Runs()
+_RUNS = _SimulationRuns()
 
 
-async def simulate_heat(studio: Studio, asked: AskSimulation) -> Document:
+async def simulate_heat(studio: Studio, params: SimulationRequest) -> Document:
     """Simulate the design's traffic; the same numbers as the command line's."""
-    design = studio.needed_design()
-    if asked.table is not None:
-        tables = tuple(table for table in design.tables if table.name == asked.table)
+    design = studio.require_design()
+    if params.table is not None:
+        tables = tuple(table for table in design.tables if table.name == params.table)
         if not tables:
-            raise Refused(
+            raise RequestRefused(
                 "table-undesigned",
                 "The design has no such table",
-                f"Nothing is declared of {asked.table}, so nobody knows how often it is asked for what.",
+                f"Nothing is declared of {params.table}, so nobody knows how often it is params for what.",
                 "Choose a table of the design, or declare this one with its access patterns.",
                 status=404,
             )
         design = replace(design, tables=tables)
-    run = _RUNS.begin(asked.run)
+    run = _RUNS.begin(params.run)
     try:
-        return await studio.work(_simulated, design, asked, run.progress)
-    except _Ended as error:
-        raise Refused(
+        return await studio.run_in_thread(_simulate, design, params, run.progress)
+    except _SimulationStopped as error:
+        raise RequestRefused(
             "simulation-ended",
             "The simulation was ended",
             "Somebody stopped it, or began others that need the processor; nothing of it was kept.",
@@ -145,56 +145,56 @@ async def simulate_heat(studio: Studio, asked: AskSimulation) -> Document:
         ) from error
     finally:
         run.running = False
-        run.ended = True  # whoever asked has gone, and so may the thread
+        run.ended = True  # the client has gone, so the thread may stop
 
 
-async def simulation_progress(studio: Studio, asked: AskSimulationRun) -> SimulationProgress:
+async def simulation_progress(studio: Studio, params: SimulationRunRequest) -> SimulationProgress:
     """Tell how far a run is."""
-    run = _RUNS.find(asked.run)
+    run = _RUNS.find(params.run)
     if run is None:
         return SimulationProgress("unknown", 0, 0)
     return SimulationProgress("running" if run.running else "ended", run.done, run.of)
 
 
-async def end_simulation(studio: Studio, asked: AskSimulationRun) -> SimulationProgress:
+async def end_simulation(studio: Studio, params: SimulationRunRequest) -> SimulationProgress:
     """End a run, within a minute of the time that it simulates."""
-    run = _RUNS.find(asked.run)
+    run = _RUNS.find(params.run)
     if run is not None:
         run.ended = True
-    return await simulation_progress(studio, asked)
+    return await simulation_progress(studio, params)
 
 
-def _simulated(design: Design, asked: AskSimulation, progress: Callable[[int, int], None]) -> Document:
+def _simulate(design: Design, params: SimulationRequest, progress: Callable[[int, int], None]) -> Document:
     from tavola.design import simulation  # noqa: PLC0415 - numpy is an optional extra
 
-    if asked.warm and asked.cold:
+    if params.warm and params.cold:
         raise simulation.SimulationRefused("warm and cold exclude one another; leave one out")
-    units = asked.read_units is not None or asked.write_units is not None
-    if units and asked.mode == "on-demand":
+    units = params.read_units is not None or params.write_units is not None
+    if units and params.mode == "on-demand":
         raise simulation.SimulationRefused(
             "read and write units are of provisioned tables; leave them out, or the mode"
         )
     standard = simulation.Scenario()
     scenario = simulation.Scenario(
-        hours=asked.hours,
-        seed=asked.seed,
-        rate_factor=asked.rate_factor,
-        skew=asked.skew,
-        peak=asked.peak,
-        bursts=tuple(simulation.Burst(each.factor, each.seconds, each.per_hour) for each in asked.bursts),
-        mode="provisioned" if units else asked.mode,
-        read_units=asked.read_units,
-        write_units=asked.write_units,
-        quota=standard.quota if asked.quota is None else asked.quota,
-        warm=asked.warm,
-        settled=asked.hours < 24 and not asked.cold,
+        hours=params.hours,
+        seed=params.seed,
+        rate_factor=params.rate_factor,
+        skew=params.skew,
+        peak=params.peak,
+        bursts=tuple(simulation.Burst(each.factor, each.seconds, each.per_hour) for each in params.bursts),
+        mode="provisioned" if units else params.mode,
+        read_units=params.read_units,
+        write_units=params.write_units,
+        quota=standard.quota if params.quota is None else params.quota,
+        warm=params.warm,
+        settled=params.hours < 24 and not params.cold,
     )
     found = simulation.run_workload(simulation.build_workload(design, scenario), scenario, progress)
     return {"schema": simulation.SCHEMA, **found.to_json()}
 
 
 ENDPOINTS = (
-    Endpoint("POST", "/heat/simulate", simulate_heat, leaves=True),
+    Endpoint("POST", "/heat/simulate", simulate_heat, cancel_on_disconnect=True),
     Endpoint("GET", "/heat/simulate/progress", simulation_progress),
     Endpoint("POST", "/heat/simulate/end", end_simulation),
 )

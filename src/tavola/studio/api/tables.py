@@ -12,9 +12,9 @@ from tavola.client.table_changes import Blueprint, create_table
 from tavola.errors import TavolaError
 from tavola.limits import BATCH_WRITE_REQUESTS_MAX
 from tavola.model.document import EntityDesign, FieldDesign, KeyDesign, SourceDesign
-from tavola.studio.api.session import TableSummary, summary_of
+from tavola.studio.api.session import TableSummary, summarise_table
 from tavola.studio.endpoint import Endpoint
-from tavola.studio.problems import Refused
+from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import Studio
 from tavola.studio.types import Item
 
@@ -29,23 +29,23 @@ _READY_LOOK_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class MakeSample:
-    """Nothing is asked: it is always the same table."""
+class SampleRequest:
+    """No parameters; the sample is always the same."""
 
 
 @dataclass(frozen=True, slots=True)
-class SampleMade:
+class CreatedSample:
     """The table that was made, and how many items it has."""
 
     table: str
     items: int
 
 
-async def make_sample(studio: Studio, asked: MakeSample) -> SampleMade:
+async def make_sample(studio: Studio, params: SampleRequest) -> CreatedSample:
     """Make a table of customers with their orders, one collection a customer, and an index of orders by status."""
     names = (await studio.db.call("ListTables"))["TableNames"]
     if TABLE in names:
-        raise Refused(
+        raise RequestRefused(
             "sample-exists",
             "The sample is there already",
             f"There is a table {TABLE}.",
@@ -64,7 +64,7 @@ async def make_sample(studio: Studio, asked: MakeSample) -> SampleMade:
         while waiting:
             answer = await studio.db.call("BatchWriteItem", {"RequestItems": {TABLE: waiting}})
             waiting = answer["UnprocessedItems"].get(TABLE, [])
-    return SampleMade(TABLE, len(items))
+    return CreatedSample(TABLE, len(items))
 
 
 def _definition() -> dict[str, object]:
@@ -132,7 +132,7 @@ def _items(now: datetime) -> Iterator[Item]:
 
 
 @dataclass(frozen=True, slots=True)
-class AskTable:
+class TableRequest:
     """Which table."""
 
     table: str
@@ -206,37 +206,37 @@ class TableDetail:
 
 
 @dataclass(frozen=True, slots=True)
-class TableMade:
+class CreatedTable:
     """The table that was made."""
 
     table: str
 
 
-async def make(studio: Studio, asked: AskTable) -> TableMade:
+async def create_declared_table(studio: Studio, params: TableRequest) -> CreatedTable:
     """Make a table that the design declares, with its indexes and settings, as `tavola deploy` does; one that is there stays."""
-    design = studio.table_design(asked.table)
+    design = studio.table_design(params.table)
     if design is None:
-        raise Refused(
+        raise RequestRefused(
             "table-undeclared",
             "No design declares the table",
-            f"Nothing says what {asked.table} is made of.",
+            f"Nothing says what {params.table} is made of.",
             "Start the studio with the design that declares it.",
             status=404,
         )
     table = Blueprint(design.name, design.label, design.settings, design.key_types, design.indexes)
     await studio.db.run(create_table(table))
-    return TableMade(design.name)
+    return CreatedTable(design.name)
 
 
-async def describe(studio: Studio, asked: AskTable) -> TableDetail:
+async def describe_table(studio: Studio, params: TableRequest) -> TableDetail:
     """Return one table, by what the endpoint and the design say of it."""
-    described = (await studio.db.call("DescribeTable", {"TableName": asked.table}))["Table"]
-    ttl = await _asked(studio, "DescribeTimeToLive", asked.table)
-    backups = await _asked(studio, "DescribeContinuousBackups", asked.table)
-    design = studio.table_design(asked.table)
+    described = (await studio.db.call("DescribeTable", {"TableName": params.table}))["Table"]
+    ttl = await _call_or_none(studio, "DescribeTimeToLive", params.table)
+    backups = await _call_or_none(studio, "DescribeContinuousBackups", params.table)
+    design = studio.table_design(params.table)
     recovery = _recovery(backups)
     units = described.get("ProvisionedThroughput", {})
-    summary = summary_of(described, design)
+    summary = summarise_table(described, design)
     demand = summary.billing == "on-demand"
     created = described.get("CreationDateTime")
     lives = (ttl or {}).get("TimeToLiveDescription", {})
@@ -257,11 +257,11 @@ async def describe(studio: Studio, asked: AskTable) -> TableDetail:
         tag=None if design is None else design.settings.tag,
         foreign=design is not None and design.foreign,
         description="" if design is None else design.description,
-        entities=() if design is None else tuple(map(_entity, design.entities)),
+        entities=() if design is None else tuple(map(_table_entity, design.entities)),
     )
 
 
-async def _asked(studio: Studio, operation: str, table: str) -> Mapping[str, Any] | None:
+async def _call_or_none(studio: Studio, operation: str, table: str) -> Mapping[str, Any] | None:
     """Return an answer that a table can be shown without; None from an endpoint that does not give it."""
     try:
         return await studio.db.call(operation, {"TableName": table})
@@ -277,36 +277,36 @@ def _recovery(backups: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     return found
 
 
-def _entity(entity: EntityDesign) -> TableEntity:
+def _table_entity(entity: EntityDesign) -> TableEntity:
     keys = (entity.key, *entity.keys)
     return TableEntity(
         entity.name,
         entity.tag,
         entity.description,
-        tuple(map(_field, entity.fields)),
-        tuple(_key(key) for key in keys if key is not None),
+        tuple(map(_entity_field, entity.fields)),
+        tuple(_entity_key(key) for key in keys if key is not None),
         entity.immutable,
     )
 
 
-def _field(found: FieldDesign) -> EntityField:
+def _entity_field(found: FieldDesign) -> EntityField:
     choices = () if found.choices is None else tuple(map(str, found.choices))
     return EntityField(
         found.name, found.attribute, found.type, found.tags, found.required, choices, found.description
     )
 
 
-def _key(key: KeyDesign) -> EntityKey:
-    return EntityKey(key.index, tuple(map(_part, key.hash)), tuple(map(_part, key.range)), key.sparse)
+def _entity_key(key: KeyDesign) -> EntityKey:
+    return EntityKey(key.index, tuple(map(_key_part, key.hash)), tuple(map(_key_part, key.range)), key.sparse)
 
 
-def _part(source: SourceDesign) -> EntityKeyPart:
+def _key_part(source: SourceDesign) -> EntityKeyPart:
     template = f"{{{source.field}}}" if source.template is None else source.template.source
     return EntityKeyPart(source.attribute, source.tag, template, source.fields)
 
 
 ENDPOINTS = (
-    Endpoint("POST", "/samples", make_sample, changes=True),
-    Endpoint("GET", "/tables/describe", describe),
-    Endpoint("POST", "/tables/make", make, changes=True),
+    Endpoint("POST", "/samples", make_sample, is_write=True),
+    Endpoint("GET", "/tables/describe", describe_table),
+    Endpoint("POST", "/tables/make", create_declared_table, is_write=True),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tavola.design.targets import Value, capabilities, check, targets
-from tavola.studio.designs import Subject, node_of, subject_of
+from tavola.studio.designs import DesignAnalysis, find_analysis, node_id
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.studio import Studio
 
@@ -14,7 +14,7 @@ _WORST: tuple[Value, ...] = ("no", "partial", "version", "unknown", "yes")
 
 
 @dataclass(frozen=True, slots=True)
-class AskTargets:
+class TargetsRequest:
     """Which design is to run somewhere."""
 
     design: str | None = None
@@ -37,7 +37,7 @@ class TargetCell:
 
     target: str
     value: Value
-    told: str
+    text: str
     source: str
     checked: str
 
@@ -74,19 +74,19 @@ class TargetMatrix:
     rows: tuple[CapabilityRow, ...]
 
 
-async def matrix(studio: Studio, asked: AskTargets) -> TargetMatrix:
+async def target_matrix(studio: Studio, params: TargetsRequest) -> TargetMatrix:
     """Return what every engine says to what a design needs."""
-    subject = await subject_of(studio, asked.design, asked.document)
-    return await studio.work(lambda: subject.once("targets", lambda: _matrix(subject)))
+    subject = await find_analysis(studio, params.design, params.document)
+    return await studio.run_in_thread(lambda: subject.cached("targets", lambda: _build_matrix(subject)))
 
 
-def _matrix(subject: Subject) -> TargetMatrix:
+def _build_matrix(subject: DesignAnalysis) -> TargetMatrix:
     engines = tuple(targets().values())
     verdicts = {engine.name: check(subject.design, engine) for engine in engines}
     uses: dict[str, list[CapabilityUse]] = {}
     for verdict in next(iter(verdicts.values()), ()):
         use = verdict.use
-        node = node_of(subject.design, use.place)
+        node = node_id(subject.design, use.place)
         uses.setdefault(use.capability, []).append(
             CapabilityUse(str(use.place), use.place.table, node, use.what)
         )
@@ -123,4 +123,4 @@ def _matrix(subject: Subject) -> TargetMatrix:
     return TargetMatrix(tuple(columns), tuple(rows))
 
 
-ENDPOINTS = (Endpoint("POST", "/design/targets", matrix, body_bytes_max=_DOCUMENT_BYTES_MAX),)
+ENDPOINTS = (Endpoint("POST", "/design/targets", target_matrix, body_bytes_max=_DOCUMENT_BYTES_MAX),)

@@ -11,21 +11,28 @@ import msgspec
 from starlette.responses import Response, StreamingResponse
 
 from tavola.studio.edits.delimited import ImportColumn
-from tavola.studio.edits.drafts import Desk, open_desk
+from tavola.studio.edits.drafts import EditContext, load_edit_context
 from tavola.studio.edits.files import (
-    ENDINGS,
+    EXTENSIONS,
     MEDIA_TYPES,
     FileForm,
-    Piece,
-    Writer,
+    FilePiece,
+    FileWriter,
     guess_form,
     read_piece,
 )
-from tavola.studio.edits.imports import ImportFailure, ImportMode, Ready, existing, judge, load
-from tavola.studio.edits.selections import ItemSelection, Slice, SliceCursor, read_slice
+from tavola.studio.edits.imports import (
+    ImportFailure,
+    ImportMode,
+    ReadyRecord,
+    existing_keys,
+    validate_records,
+    write_records,
+)
+from tavola.studio.edits.selections import ItemSelection, ItemSlice, SliceCursor, read_slice
 from tavola.studio.endpoint import Endpoint
-from tavola.studio.problems import Refused
-from tavola.studio.queries.planner import BrowseQuestion
+from tavola.studio.problems import RequestRefused
+from tavola.studio.queries.planner import ItemQuery
 from tavola.studio.studio import Studio
 from tavola.studio.types import Item as GivenItem
 
@@ -36,7 +43,7 @@ _PIECE_BYTES_MAX = 64 * 1024 * 1024  # the longest record, every character of it
 
 
 @dataclass(frozen=True, slots=True)
-class ExportTable:
+class ExportTableRequest:
     """A table, or what answers a question (as JSON), written to a file."""
 
     table: str
@@ -46,7 +53,7 @@ class ExportTable:
 
 
 @dataclass(frozen=True, slots=True)
-class ExportItems:
+class ExportItemsRequest:
     """A selection of items written to a file."""
 
     selection: ItemSelection
@@ -54,7 +61,7 @@ class ExportItems:
 
 
 @dataclass(frozen=True, slots=True)
-class ImportPiece:
+class ImportPieceRequest:
     """A piece of a file: as much text as the page sends at once, and what the piece before left to be known."""
 
     table: str
@@ -77,7 +84,7 @@ class ImportRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ImportChecked:
+class ImportCheck:
     """What a piece of a file holds; nothing was written."""
 
     form: FileForm
@@ -94,7 +101,7 @@ class ImportChecked:
 
 
 @dataclass(frozen=True, slots=True)
-class ImportDone:
+class ImportResult:
     """What became of a piece of a file."""
 
     form: FileForm
@@ -108,39 +115,41 @@ class ImportDone:
     state: str
 
 
-async def export_table(studio: Studio, asked: ExportTable) -> Response:
+async def export_table(studio: Studio, params: ExportTableRequest) -> Response:
     """Return a table, or what answers a question, as a file that is written as it is read."""
     question = None
-    if asked.question:
+    if params.question:
         try:
-            question = msgspec.json.decode(asked.question, type=BrowseQuestion)
+            question = msgspec.json.decode(params.question, type=ItemQuery)
         except msgspec.DecodeError as error:
-            raise Refused(
+            raise RequestRefused(
                 "request-malformed",
                 "The question is not one that can be read",
                 f"question: {error}",
                 "Give it as the JSON that POST /browse/page takes.",
             ) from error
-    selection = ItemSelection(asked.table, None, question, asked.as_of)
-    return await export_items(studio, ExportItems(selection, asked.form))
+    selection = ItemSelection(params.table, None, question, params.as_of)
+    return await export_items(studio, ExportItemsRequest(selection, params.form))
 
 
-async def export_items(studio: Studio, asked: ExportItems) -> Response:
+async def export_items(studio: Studio, params: ExportItemsRequest) -> Response:
     """Return a selection of items as a file that is written as it is read."""
-    desk = await open_desk(studio, asked.selection.table)
-    first = await read_slice(studio, desk.layout, asked.selection, None, _PAGE)
-    name = f"{desk.layout.table}.{ENDINGS[asked.form]}"  # its name, although it may have been asked for by its ARN
+    desk = await load_edit_context(studio, params.selection.table)
+    first = await read_slice(studio, desk.layout, params.selection, None, _PAGE)
+    name = f"{desk.layout.table}.{EXTENSIONS[params.form]}"  # the name even if the request used the ARN
     headers = {
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}",
         "Cache-Control": "no-store",
         "X-Content-Type-Options": "nosniff",
     }
-    body = _body(studio, desk, asked, first)
-    return StreamingResponse(body, media_type=MEDIA_TYPES[asked.form], headers=headers)
+    body = _export_body(studio, desk, params, first)
+    return StreamingResponse(body, media_type=MEDIA_TYPES[params.form], headers=headers)
 
 
-async def _body(studio: Studio, desk: Desk, asked: ExportItems, first: Slice) -> AsyncIterator[bytes]:
-    writer = Writer(asked.form, desk.layout.schema.names)
+async def _export_body(
+    studio: Studio, desk: EditContext, params: ExportItemsRequest, first: ItemSlice
+) -> AsyncIterator[bytes]:
+    writer = FileWriter(params.form, desk.layout.schema.names)
     found = first
     text = writer.begin(found.items, complete=found.next is None)
     while True:
@@ -150,18 +159,18 @@ async def _body(studio: Studio, desk: Desk, asked: ExportItems, first: Slice) ->
             break
         text = ""
         cursor: SliceCursor = found.next
-        found = await read_slice(studio, desk.layout, asked.selection, cursor, _PAGE)
+        found = await read_slice(studio, desk.layout, params.selection, cursor, _PAGE)
     yield writer.end().encode()
 
 
-async def check(studio: Studio, asked: ImportPiece) -> ImportChecked:
+async def check_import(studio: Studio, params: ImportPieceRequest) -> ImportCheck:
     """Return what a piece of a file holds and what is wrong with it, and how many of its keys are taken."""
-    desk = await open_desk(studio, asked.table)
-    piece, ready, failures = await studio.work(_judged, desk, asked)
-    taken = await existing(studio, desk.layout, ready)
-    places = [desk.layout.place_of(each.item) in taken for each in ready]
+    desk = await load_edit_context(studio, params.table)
+    piece, ready, failures = await studio.run_in_thread(_validate_piece, desk, params)
+    taken = await existing_keys(studio, desk.layout, ready)
+    places = [desk.layout.identity_of(each.item) in taken for each in ready]
     rows = [ImportRow(r.line, r.item, there) for r, there in zip(ready[:_ROWS], places, strict=False)]
-    return ImportChecked(
+    return ImportCheck(
         form=piece.form,
         columns=piece.columns,
         rows=tuple(rows),
@@ -170,46 +179,48 @@ async def check(studio: Studio, asked: ImportPiece) -> ImportChecked:
         existing=sum(places),
         failures=tuple(failures),
         notes=piece.notes,
-        consumed=_utf16(asked.text[: piece.consumed]),
+        consumed=_utf16(params.text[: piece.consumed]),
         line=piece.line,
         state=piece.state,
     )
 
 
-async def run(studio: Studio, asked: ImportPiece) -> ImportDone:
+async def run_import(studio: Studio, params: ImportPieceRequest) -> ImportResult:
     """Write the records of a piece of a file; each that cannot be is told with its line and its source."""
-    desk = await open_desk(studio, asked.table)
-    piece, ready, failures = await studio.work(_judged, desk, asked)
-    tally = await load(studio, desk.layout, ready, asked.mode)
+    desk = await load_edit_context(studio, params.table)
+    piece, ready, failures = await studio.run_in_thread(_validate_piece, desk, params)
+    tally = await write_records(studio, desk.layout, ready, params.mode)
     failures = sorted([*failures, *tally.failures], key=lambda failure: failure.line)
-    return ImportDone(
+    return ImportResult(
         form=piece.form,
         columns=piece.columns,
         written=tally.written,
         skipped=tally.skipped,
         failures=tuple(failures),
         units=tally.units,
-        consumed=_utf16(asked.text[: piece.consumed]),
+        consumed=_utf16(params.text[: piece.consumed]),
         line=piece.line,
         state=piece.state,
     )
 
 
-def _judged(desk: Desk, asked: ImportPiece) -> tuple[Piece, list[Ready], list[ImportFailure]]:
+def _validate_piece(
+    desk: EditContext, params: ImportPieceRequest
+) -> tuple[FilePiece, list[ReadyRecord], list[ImportFailure]]:
     """Return what a piece holds, and which of it can be written; some seconds of work if it is large."""
-    form = guess_form(asked.text) if asked.form == "auto" else asked.form
+    form = guess_form(params.text) if params.form == "auto" else params.form
     types = {each.name: each.type for index in desk.layout.indexes for each in index.schema.attributes}
     types |= {each.name: each.type for each in desk.layout.schema.attributes}
     piece = read_piece(
-        asked.text,
+        params.text,
         form,
-        columns=asked.columns,
+        columns=params.columns,
         key_types=types,
-        line=asked.line,
-        state=asked.state,
-        last=asked.last,
+        line=params.line,
+        state=params.state,
+        last=params.last,
     )
-    return piece, *judge(desk.layout, piece.records)
+    return piece, *validate_records(desk.layout, piece.records)
 
 
 def _utf16(text: str) -> int:
@@ -220,6 +231,6 @@ def _utf16(text: str) -> int:
 ENDPOINTS = (
     Endpoint("GET", "/export", export_table, raw=True),
     Endpoint("POST", "/export", export_items, raw=True, body_bytes_max=_BODY_BYTES_MAX),
-    Endpoint("POST", "/import/check", check, body_bytes_max=_PIECE_BYTES_MAX),
-    Endpoint("POST", "/import/run", run, changes=True, body_bytes_max=_PIECE_BYTES_MAX),
+    Endpoint("POST", "/import/check", check_import, body_bytes_max=_PIECE_BYTES_MAX),
+    Endpoint("POST", "/import/run", run_import, is_write=True, body_bytes_max=_PIECE_BYTES_MAX),
 )

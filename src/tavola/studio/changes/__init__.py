@@ -5,22 +5,29 @@ HTTP: a message has an event, a position and data.
 """
 
 from tavola.studio.changes.actors import Actors
-from tavola.studio.changes.follower import CHANGES_MAX, Follower, Gap, Manners, Message, Start
+from tavola.studio.changes.follower import (
+    CHANGES_MAX,
+    FollowOptions,
+    StartPosition,
+    StreamFollower,
+    StreamGap,
+    StreamMessage,
+)
 from tavola.studio.changes.positions import decode_position, encode_position
-from tavola.studio.changes.records import ChangeTeller, StreamChange, Wanted, wanted_of
+from tavola.studio.changes.records import ChangeFilter, ChangeRenderer, StreamChange, parse_filter
 
 __all__ = [
     "CHANGES_MAX",
     "Actors",
-    "ChangeTeller",
-    "Follower",
-    "Gap",
-    "Manners",
-    "Message",
-    "Start",
+    "ChangeFilter",
+    "ChangeRenderer",
+    "FollowOptions",
+    "StartPosition",
     "StreamChange",
-    "Wanted",
+    "StreamFollower",
+    "StreamGap",
+    "StreamMessage",
     "decode_position",
     "encode_position",
-    "wanted_of",
+    "parse_filter",
 ]

@@ -24,7 +24,7 @@ class Actors:
     def __init__(self, design: TableDesign | None, region: str = "") -> None:
         self._region = region
         self._designed = {
-            entity.name: {_bare(field.name): field.attribute for field in entity.fields}
+            entity.name: {_normalise(field.name): field.attribute for field in entity.fields}
             for entity in (() if design is None else design.entities)
         }
 
@@ -40,11 +40,11 @@ class Actors:
         if region and region != self._region:
             return f"replication from {region}"
         # What the design does not know may be in the item all the same.
-        names = {_bare(name): name for name in new} | self._designed.get(entity or "", {})
-        return _said(new, names, _CHANGED if old is not None else (*_CHANGED, *_CREATED))
+        names = {_normalise(name): name for name in new} | self._designed.get(entity or "", {})
+        return _first_value(new, names, _CHANGED if old is not None else (*_CHANGED, *_CREATED))
 
 
-def _said(item: Item, names: dict[str, str], wanted: Iterable[str]) -> str | None:
+def _first_value(item: Item, names: dict[str, str], wanted: Iterable[str]) -> str | None:
     for name in wanted:
         told = item.get(names.get(name, ""), {}).get("S")
         if told:
@@ -52,5 +52,5 @@ def _said(item: Item, names: dict[str, str], wanted: Iterable[str]) -> str | Non
     return None
 
 
-def _bare(name: str) -> str:
+def _normalise(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()

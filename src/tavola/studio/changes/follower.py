@@ -21,20 +21,20 @@ from tavola.clock import monotonic
 from tavola.errors import TavolaError
 from tavola.handles import AsyncConnection
 from tavola.studio.changes.positions import encode_position
-from tavola.studio.changes.records import ChangeTeller
+from tavola.studio.changes.records import ChangeRenderer
 from tavola.studio.problems import problem_of
 
 CHANGES_MAX = 500
 BYTES_MAX = 512 * 1024
 
 MessageEvent = Literal["hello", "changes", "position", "gap", "over", "problem", "beat"]
-Start: TypeAlias = Literal["latest", "start"] | Mapping[str, Any]  # or a checkpoint
+StartPosition: TypeAlias = Literal["latest", "start"] | Mapping[str, Any]  # or a checkpoint
 
 _encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
-class Manners:
+class FollowOptions:
     """How a follower goes about it, in seconds."""
 
     poll_s: float = 0.5
@@ -45,7 +45,7 @@ class Manners:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class StreamGap:
     """Changes that the stream no longer has: some may be missing here."""
 
     loss: Literal["trimmed", "gone", "ahead"]
@@ -55,7 +55,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class StreamMessage:
     """Something for the reader, and the position to go on from once it has it."""
 
     event: MessageEvent
@@ -64,7 +64,7 @@ class Message:
     full: bool = False  # it holds as many changes as it may, and the next one goes on
 
 
-class Follower:
+class StreamFollower:
     """A table's stream for one reader; `open` makes it, `messages` ends it when its reader goes."""
 
     def __init__(
@@ -72,8 +72,8 @@ class Follower:
         subscription: AsyncSubscription,
         checkpoint: MemoryCheckpoint,
         losses: list[RecordsLost],
-        teller: ChangeTeller,
-        manners: Manners,
+        teller: ChangeRenderer,
+        manners: FollowOptions,
     ) -> None:
         self._subscription = subscription
         self._checkpoint = checkpoint
@@ -88,12 +88,12 @@ class Follower:
         cls,
         db: AsyncConnection,
         table: str,
-        teller: ChangeTeller,
+        teller: ChangeRenderer,
         *,
-        start: Start,
-        manners: Manners,
+        start: StartPosition,
+        manners: FollowOptions,
         follow: bool = True,
-    ) -> Follower:
+    ) -> StreamFollower:
         """Return a follower from now, from the start of what is kept, or from a checkpoint."""
         checkpoint = MemoryCheckpoint(None if isinstance(start, str) else start)
         losses: list[RecordsLost] = []
@@ -113,12 +113,12 @@ class Follower:
         assert self._checkpoint.checkpoint is not None, "a subscription that has begun has a place"
         return encode_position(self._checkpoint.checkpoint)
 
-    async def messages(self) -> AsyncGenerator[Message, None]:
+    async def messages(self) -> AsyncGenerator[StreamMessage, None]:
         """Yield messages until the stream is over or the reader goes; no task outlives it."""
         taking: asyncio.Task[ChangeBatch | None] | None = None
         pending = _Pending(self._manners.changes_max)
         try:
-            yield self._marked(Message("hello"))
+            yield self._marked(StreamMessage("hello"))
             while True:
                 if taking is None:
                     taking = asyncio.create_task(self._subscription.take())
@@ -138,12 +138,12 @@ class Follower:
                 elif (mark := self._mark()) is not None:
                     yield mark
                 elif silent:
-                    yield Message("beat")
+                    yield StreamMessage("beat")
             if pending.changes:
                 yield self._marked(pending.flush(self.position))
-            yield Message("over", position=self.position)
+            yield StreamMessage("over", position=self.position)
         except TavolaError as error:
-            yield Message("problem", _encode(problem_of(error)))
+            yield StreamMessage("problem", _encode(problem_of(error)))
         finally:
             self._subscription.close()
             if taking is not None:
@@ -157,13 +157,13 @@ class Follower:
             return max(0.0, pending.due_s - monotonic())
         return self._manners.beat_s
 
-    def _split(self, pending: _Pending, batch: ChangeBatch) -> list[Message]:
+    def _split(self, pending: _Pending, batch: ChangeBatch) -> list[StreamMessage]:
         """Put a batch to what is pending; return the messages that are full, each with its own position."""
         before = self._checkpoint.checkpoint or {}
         shards = before.get("shards", {})
-        full: list[Message] = []
+        full: list[StreamMessage] = []
         for change in batch:
-            told = self._teller.told(change)
+            told = self._teller.render(change)
             if told is None:
                 continue
             pending.add(_encode(told), monotonic() + self._manners.gather_s)
@@ -174,21 +174,21 @@ class Follower:
         self._subscription.acknowledge()
         return full
 
-    def _gaps(self) -> list[Message]:
+    def _gaps(self) -> list[StreamMessage]:
         told = [
-            Message("gap", _encode(Gap(lost.loss, lost.shard, lost.after, str(lost))))
+            StreamMessage("gap", _encode(StreamGap(lost.loss, lost.shard, lost.after, str(lost))))
             for lost in self._losses
         ]
         self._losses.clear()
         return told
 
-    def _mark(self) -> Message | None:
+    def _mark(self) -> StreamMessage | None:
         """Return the position alone where it has moved without a change that is wanted, now and then."""
         if monotonic() - self._marked_s < self._manners.mark_s or self.position == self._told:
             return None
-        return self._marked(Message("position"))
+        return self._marked(StreamMessage("position"))
 
-    def _marked(self, message: Message) -> Message:
+    def _marked(self, message: StreamMessage) -> StreamMessage:
         self._told = message.position or self.position
         self._marked_s = monotonic()
         return replace(message, position=self._told)
@@ -215,8 +215,8 @@ class _Pending:
         self.changes.append(change)
         self._bytes += len(change)
 
-    def flush(self, position: str) -> Message:
+    def flush(self, position: str) -> StreamMessage:
         """Return a message of what is there, and begin anew."""
         data = b'{"changes":[' + b",".join(self.changes) + b"]}"
         self.changes, self._bytes, self.due_s = [], 0, 0.0
-        return Message("changes", data, position)
+        return StreamMessage("changes", data, position)

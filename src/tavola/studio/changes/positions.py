@@ -14,23 +14,23 @@ from typing import Any
 
 import msgspec
 
-from tavola.studio.problems import Refused
+from tavola.studio.problems import RequestRefused
 
 _BYTES_MAX = 1 << 20  # unpacked: a stream keeps some thousand shards at the very most
 _TEXT_MAX = 256 * 1024
 
 
-class _Place(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+class _ShardPosition(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     after: str | None = None
     since: float | None = None
     finished: bool = False
 
 
-class _Position(msgspec.Struct, forbid_unknown_fields=True):
+class _StreamPosition(msgspec.Struct, forbid_unknown_fields=True):
     schema: str
     table: str
     stream: str
-    shards: dict[str, _Place]
+    shards: dict[str, _ShardPosition]
 
 
 def encode_position(document: Mapping[str, Any]) -> str:
@@ -48,9 +48,9 @@ def decode_position(text: str) -> Mapping[str, Any]:
         plain = unpacking.decompress(packed, _BYTES_MAX)
         if not unpacking.eof:
             raise ValueError("it ends too early, or never")
-        found = msgspec.json.decode(plain, type=_Position)
+        found = msgspec.json.decode(plain, type=_StreamPosition)
     except (NotBase64, ValueError, zlib.error, msgspec.DecodeError) as error:
-        raise Refused(
+        raise RequestRefused(
             "position-malformed",
             "That is no place in the stream",
             f"The position cannot be read: {error}.",

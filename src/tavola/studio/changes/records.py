@@ -9,8 +9,8 @@ from tavola.client.stream_changes import AnyChange, RawChange
 from tavola.protocol.instants import parse_instant
 from tavola.studio.changes.actors import Actors
 from tavola.studio.differences import ItemDifference, compare_items
-from tavola.studio.problems import Refused
-from tavola.studio.recognition import KeyReading, Recogniser, text_of
+from tavola.studio.problems import RequestRefused
+from tavola.studio.recognition import KeyReading, Recogniser, value_text
 from tavola.studio.types import Item
 
 Event = Literal["INSERT", "MODIFY", "REMOVE"]
@@ -37,7 +37,7 @@ class StreamChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ChangeFilter:
     """Which changes a reader wants; what is empty asks for nothing."""
 
     events: frozenset[str] = frozenset()
@@ -47,25 +47,25 @@ class Wanted:
     since_s: float = 0.0
 
 
-def wanted_of(events: str, entities: str, prefix: str, after: str, since: str) -> Wanted:
+def parse_filter(events: str, entities: str, prefix: str, after: str, since: str) -> ChangeFilter:
     """Return what is wanted by the parameters of a question; lists are separated by commas."""
     named = frozenset(filter(None, (each.strip().upper() for each in events.split(","))))
     strangers = named - set(_EVENTS.values())
     if strangers:
-        raise Refused(
+        raise RequestRefused(
             "event-unknown",
             "There is no such event",
             f"{', '.join(sorted(strangers))} is none of INSERT, MODIFY and REMOVE.",
             "Name some of these three, or none for all.",
         )
     if after and not after.isdecimal():
-        raise Refused(
+        raise RequestRefused(
             "sequence-malformed",
             "That is no sequence number",
             f"{after!r} is not a number of a change in the stream.",
             "Copy one from a change that was shown.",
         )
-    return Wanted(
+    return ChangeFilter(
         named,
         frozenset(filter(None, (each.strip() for each in entities.split(",")))),
         prefix,
@@ -74,15 +74,15 @@ def wanted_of(events: str, entities: str, prefix: str, after: str, since: str) -
     )
 
 
-class ChangeTeller:
+class ChangeRenderer:
     """Makes changes of one table's records, of those that are wanted."""
 
-    def __init__(self, recogniser: Recogniser, actors: Actors, wanted: Wanted) -> None:
+    def __init__(self, recogniser: Recogniser, actors: Actors, wanted: ChangeFilter) -> None:
         self._recogniser = recogniser
         self._actors = actors
         self._wanted = wanted
 
-    def told(self, change: AnyChange) -> StreamChange | None:
+    def render(self, change: AnyChange) -> StreamChange | None:
         """Return a change as it is shown; None: it is not wanted."""
         assert isinstance(change, RawChange), (
             "a table that is followed by its name has changes of items alone"
@@ -93,7 +93,7 @@ class ChangeTeller:
         if int(change.sequence) <= wanted.after or change.at.timestamp() < wanted.since_s:
             return None
         if wanted.prefix and not any(
-            text_of(value).startswith(wanted.prefix) for value in change.keys.values()
+            value_text(value).startswith(wanted.prefix) for value in change.keys.values()
         ):
             return None
         image = {**change.keys, **(change.new or change.old or {})}
@@ -106,7 +106,7 @@ class ChangeTeller:
             event=event,
             entity=entity,
             keys=change.keys,
-            parts=self._recogniser.read(image),
+            parts=self._recogniser.parse_keys(image),
             old=change.old,
             new=change.new,
             differences=compared.differences if event == "MODIFY" else (),

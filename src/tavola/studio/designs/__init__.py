@@ -4,30 +4,30 @@ Knows designs and the tools that judge them; no requests and no tables.
 """
 
 from tavola.studio.designs.analysis import (
-    Subject,
+    DesignAnalysis,
+    design_names,
+    design_of_table,
     design_text,
-    design_with,
+    find_analysis,
     finding_id,
-    month_of,
-    own_subject,
-    subject_names,
-    subject_of,
+    monthly_cost_of,
+    studio_analysis,
 )
-from tavola.studio.designs.diagram import TablePicture, node_of, picture_of
-from tavola.studio.designs.text_diff import DesignLine, changed_lines
+from tavola.studio.designs.diagram import TablePicture, draw_tables, node_id
+from tavola.studio.designs.text_diff import DiffLine, diff_lines
 
 __all__ = [
-    "DesignLine",
-    "Subject",
+    "DesignAnalysis",
+    "DiffLine",
     "TablePicture",
-    "changed_lines",
+    "design_names",
+    "design_of_table",
     "design_text",
-    "design_with",
+    "diff_lines",
+    "draw_tables",
+    "find_analysis",
     "finding_id",
-    "month_of",
-    "node_of",
-    "own_subject",
-    "picture_of",
-    "subject_names",
-    "subject_of",
+    "monthly_cost_of",
+    "node_id",
+    "studio_analysis",
 ]

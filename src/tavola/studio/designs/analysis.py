@@ -19,8 +19,8 @@ from tavola.errors import TavolaError
 from tavola.iac.formats import read_design_text
 from tavola.model.document import Design, TableDesign, write_document
 from tavola.prices import PriceBook
-from tavola.studio.problems import Refused
-from tavola.studio.studio import Declared, Studio
+from tavola.studio.problems import RequestRefused
+from tavola.studio.studio import DeclaredDesign, Studio
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ _ANSWERS_MAX = 48  # of one design: a remedy holds a whole document
 _OWN = "the studio's design"
 
 
-class _Answer:
+class _CachedResult:
     """What is known under a name, or is being found."""
 
     __slots__ = ("found", "lock", "value")
@@ -40,7 +40,7 @@ class _Answer:
         self.value: Any = None
 
 
-class Subject:
+class DesignAnalysis:
     """A design, its name and its files, and what the judges said of it; safe to ask from several threads."""
 
     def __init__(
@@ -50,17 +50,17 @@ class Subject:
         self.target = target  # what a command calls it; empty: it is in no file that a command could read
         self.design = design
         self.sources = sources
-        self._known: dict[Hashable, _Answer] = {}
+        self._known: dict[Hashable, _CachedResult] = {}
         self._lock = threading.Lock()
 
-    def once(self, what: Hashable, find: Callable[[], T]) -> T:
+    def cached(self, what: Hashable, find: Callable[[], T]) -> T:
         """Return what was found before under a name, or find it.
 
         Who asks the same meanwhile waits for it; who asks something else does not, so that a long search for keys holds up nobody
         who looks at findings. The answers that were asked for last are kept.
         """
         with self._lock:
-            answer = self._known.pop(what, None) or _Answer()
+            answer = self._known.pop(what, None) or _CachedResult()
             self._known[what] = answer
             while len(self._known) > _ANSWERS_MAX:
                 self._known.pop(next(iter(self._known)))
@@ -72,7 +72,7 @@ class Subject:
 
     def report(self, *, production: bool = False) -> LintReport:
         """Return what the rules found."""
-        return self.once(("report", production), lambda: lint(self.design, production=production))
+        return self.cached(("report", production), lambda: lint(self.design, production=production))
 
     def findings(self, *, production: bool = False) -> dict[str, Finding]:
         """Return what stands, each under an id that stays as long as its rule, its place and its words do."""
@@ -81,26 +81,26 @@ class Subject:
             found[finding_id(finding)] = finding
         return found
 
-    def mended(self, known: str, *, production: bool = False) -> LintFix | None:
+    def apply_remedy(self, known: str, *, production: bool = False) -> LintFix | None:
         """Return the design as a finding's remedy would have it; None where no change of the design alone does it."""
         finding = self.findings(production=production)[known]
         before = self.report(production=production)
-        return self.once(
+        return self.cached(
             ("mended", known, production),
             lambda: propose_fix(self.design, finding, production=production, before=before),
         )
 
-    def month(self, book: PriceBook) -> str | None:
+    def monthly_cost(self, book: PriceBook) -> str | None:
         """Return what a month costs, as text; None where there is nothing to pay for."""
-        return self.once(("month", book.title), lambda: month_of(self.design, book))
+        return self.cached(("month", book.title), lambda: monthly_cost_of(self.design, book))
 
     @property
     def text(self) -> str:
         """The design as `tavola design --json` prints it."""
-        return self.once("text", lambda: design_text(self.design))
+        return self.cached("text", lambda: design_text(self.design))
 
 
-def month_of(design: Design, book: PriceBook) -> str | None:
+def monthly_cost_of(design: Design, book: PriceBook) -> str | None:
     """Return what a month of a design costs, as text; None where nobody can tell."""
     try:
         return str(estimate_month(design, Assumptions(), book).total)
@@ -120,34 +120,36 @@ def design_text(design: Design) -> str:
     return json.dumps(write_document(design), indent=2)
 
 
-def subject_names(studio: Studio) -> tuple[str, ...]:
+def design_names(studio: Studio) -> tuple[str, ...]:
     """Return the names of the studio's own designs."""
-    return tuple(each.name for each in _declared(studio))
+    return tuple(each.name for each in _declared_designs(studio))
 
 
-def design_with(studio: Studio, table: str | None) -> str | None:
+def design_of_table(studio: Studio, table: str | None) -> str | None:
     """Return the name of the design that has a table; None where none has it."""
-    for each in _declared(studio):
+    for each in _declared_designs(studio):
         if any(found.name == table for found in each.design.tables):
             return each.name
     return None
 
 
-async def subject_of(studio: Studio, name: str | None, document: str | None) -> Subject:
+async def find_analysis(studio: Studio, name: str | None, document: str | None) -> DesignAnalysis:
     """Return the design that a question is about: one that it brings, one that it names, or the first there is."""
     if document is None:
-        return own_subject(studio, name)
-    return await studio.work(_brought, studio, document)  # a document of megabytes takes a while to read
+        return studio_analysis(studio, name)
+    return await studio.run_in_thread(
+        _analyse_document, studio, document
+    )  # a document of megabytes takes a while to read
 
 
-def own_subject(studio: Studio, name: str | None) -> Subject:
+def studio_analysis(studio: Studio, name: str | None) -> DesignAnalysis:
     """Return one of the studio's own designs by its name, or the first there is."""
-    declared = _declared(studio)
+    declared = _declared_designs(studio)
     if not declared:
-        studio.needed_design()
+        studio.require_design()
     found = declared[0] if not name else next((each for each in declared if each.name == name), None)
     if found is None:
-        raise Refused(
+        raise RequestRefused(
             "design-unknown",
             "There is no such design",
             f"The studio was not started with {name!r}.",
@@ -155,18 +157,19 @@ def own_subject(studio: Studio, name: str | None) -> Subject:
             status=404,
         )
     target = found.name if found.name in (*studio.designs, *(each.name for each in studio.declared)) else ""
-    made = Subject(found.name, found.design, found.sources, target)
-    return cast(Subject, studio.known.setdefault(("subject", found.name), made))
+    made = DesignAnalysis(found.name, found.design, found.sources, target)
+    return cast(DesignAnalysis, studio.cache.setdefault(("subject", found.name), made))
 
 
-def _declared(studio: Studio) -> tuple[Declared, ...]:
+def _declared_designs(studio: Studio) -> tuple[DeclaredDesign, ...]:
     if studio.declared or studio.design is None:
         return studio.declared
     design, groups = studio.design, _groups(studio.design)
     if len(groups) == 1:
-        return (Declared(" + ".join(studio.designs) or _OWN, design),)
+        return (DeclaredDesign(" + ".join(studio.designs) or _OWN, design),)
     return tuple(
-        Declared(", ".join(table.label for table in group), _alone(design, group)) for group in groups
+        DeclaredDesign(", ".join(table.label for table in group), _select_tables(design, group))
+        for group in groups
     )
 
 
@@ -181,7 +184,7 @@ def _groups(design: Design) -> list[tuple[TableDesign, ...]]:
     return groups
 
 
-def _alone(design: Design, tables: tuple[TableDesign, ...]) -> Design:
+def _select_tables(design: Design, tables: tuple[TableDesign, ...]) -> Design:
     """Return some tables of a design with what speaks of them."""
     entities = [entity for table in tables for entity in table.entities]
     own = {entity.name for entity in entities}
@@ -199,19 +202,19 @@ def _alone(design: Design, tables: tuple[TableDesign, ...]) -> Design:
     )
 
 
-class _Visitors:
+class _DocumentCache:
     """The designs that questions brought along, by their text; the last few that were asked about."""
 
     def __init__(self) -> None:
-        self._found: dict[str, Subject] = {}
+        self._found: dict[str, DesignAnalysis] = {}
         self._lock = threading.Lock()
 
-    def take(self, document: str) -> Subject:
+    def find(self, document: str) -> DesignAnalysis:
         key = sha256(document.encode()).hexdigest()
         with self._lock:
             kept = self._found.pop(key, None)
         if kept is None:
-            kept = _read(document)
+            kept = _read_document(document)
         with self._lock:
             kept = self._found.setdefault(key, kept)  # who read the same meanwhile has it already
             while len(self._found) > _KEPT:
@@ -219,19 +222,19 @@ class _Visitors:
         return kept
 
 
-def _brought(studio: Studio, document: str) -> Subject:
-    visitors = cast(_Visitors, studio.known.setdefault("visitors", _Visitors()))
-    return visitors.take(document)
+def _analyse_document(studio: Studio, document: str) -> DesignAnalysis:
+    visitors = cast(_DocumentCache, studio.cache.setdefault("visitors", _DocumentCache()))
+    return visitors.find(document)
 
 
-def _read(document: str) -> Subject:
+def _read_document(document: str) -> DesignAnalysis:
     try:
         imported = read_design_text(document, "design.json")
     except TavolaError as error:
-        raise Refused(
+        raise RequestRefused(
             "document-refused",
             "The document is no design",
             str(error),
             "Mend it there, or import the file again.",
         ) from error
-    return Subject("the document", imported.design)
+    return DesignAnalysis("the document", imported.design)

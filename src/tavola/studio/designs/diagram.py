@@ -181,12 +181,12 @@ def key_id(table: str, entity: str, index: str | None) -> str:
     return f"key:{table}/{entity}/{index or ''}"
 
 
-def picture_of(design: Design) -> tuple[TablePicture, ...]:
+def draw_tables(design: Design) -> tuple[TablePicture, ...]:
     """Return the tables of a design as they are drawn."""
     return tuple(_table(design, table) for table in design.tables)
 
 
-def node_of(design: Design, place: DesignPath) -> str:
+def node_id(design: Design, place: DesignPath) -> str:
     """Return the id of the node that a place is shown on: its own, or that of what it belongs to."""
     table = next((each for each in design.tables if each.name == place.table), None)
     if table is None:

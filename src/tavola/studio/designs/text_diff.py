@@ -16,28 +16,28 @@ _LINES_MAX = 2_000  # of a difference; a person reads fewer
 
 
 @dataclass(frozen=True, slots=True)
-class DesignLine:
+class DiffLine:
     """A line of a difference; `…` alone stands for those that are left out because they stay."""
 
     sign: Literal["+", "-", " "]
     text: str
 
 
-def changed_lines(before: str, after: str) -> tuple[DesignLine, ...]:
+def diff_lines(before: str, after: str) -> tuple[DiffLine, ...]:
     """Return what changed from one text to another; nothing where they are the same, and how much is left out of a long one."""
     told = tuple(_lines(before.splitlines(), after.splitlines()))
     if len(told) <= _LINES_MAX:
         return told
     return (
         *told[:_LINES_MAX],
-        DesignLine(" ", f"… and {len(told) - _LINES_MAX:,} lines of the difference more"),
+        DiffLine(" ", f"… and {len(told) - _LINES_MAX:,} lines of the difference more"),
     )
 
 
-def _lines(old: list[str], new: list[str]) -> Iterator[DesignLine]:
+def _lines(old: list[str], new: list[str]) -> Iterator[DiffLine]:
     shared = min(len(old), len(new))
-    first = _alike(old, new, shared)
-    last = _alike(old[::-1], new[::-1], shared - first)
+    first = _common_prefix(old, new, shared)
+    last = _common_prefix(old[::-1], new[::-1], shared - first)
     start, stop = max(0, first - _AROUND), max(0, last - _AROUND)
     was, now = old[start : len(old) - stop], new[start : len(new) - stop]
     cut = max(len(was), len(now)) > _COMPARED_MAX
@@ -50,20 +50,20 @@ def _lines(old: list[str], new: list[str]) -> Iterator[DesignLine]:
     end = 0
     for group in filter(None, groups):
         if group[0][1] + start > end:
-            yield DesignLine(" ", "…")
+            yield DiffLine(" ", "…")
         for word, old_from, old_to, new_from, new_to in group:
             if word == "equal":
-                yield from (DesignLine(" ", text) for text in was[old_from:old_to])
+                yield from (DiffLine(" ", text) for text in was[old_from:old_to])
                 continue
-            yield from (DesignLine("-", text) for text in was[old_from:old_to])
-            yield from (DesignLine("+", text) for text in now[new_from:new_to])
+            yield from (DiffLine("-", text) for text in was[old_from:old_to])
+            yield from (DiffLine("+", text) for text in now[new_from:new_to])
         end = group[-1][2] + start
     if cut:
-        yield DesignLine(" ", f"… what comes after {_COMPARED_MAX:,} lines is too much to be compared here")
+        yield DiffLine(" ", f"… what comes after {_COMPARED_MAX:,} lines is too much to be compared here")
     elif 0 < end < len(old):
-        yield DesignLine(" ", "…")
+        yield DiffLine(" ", "…")
 
 
-def _alike(one: list[str], other: list[str], most: int) -> int:
+def _common_prefix(one: list[str], other: list[str], most: int) -> int:
     """Return how many lines are the same at the beginning of both."""
     return next((at for at in range(most) if one[at] != other[at]), most)

@@ -12,18 +12,18 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tavola.errors import TavolaError
-from tavola.studio.edits.drafts import Desk, drafted
-from tavola.studio.edits.layouts import cost_of
-from tavola.studio.edits.writes import Change, needs_transaction, same_items, write
-from tavola.studio.problems import Refused, problem_of
+from tavola.studio.edits.drafts import EditContext, draft_item
+from tavola.studio.edits.layouts import write_cost
+from tavola.studio.edits.writes import ItemEdit, items_equal, needs_transaction, write_edit
+from tavola.studio.problems import RequestRefused, problem_of
 from tavola.studio.studio import Studio
 from tavola.studio.types import AttributeValue
 from tavola.studio.types import Item as GivenItem
 from tavola.values import Item
 
-_ABREAST = 8  # writes under way at once
+_CONCURRENCY = 8  # writes under way at once
 
-_CHANGED = "Somebody changed it meanwhile; it was left as they made it."
+_CONFLICT_TEXT = "Somebody changed it meanwhile; it was left as they made it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class BulkAction:
 
 
 @dataclass(frozen=True, slots=True)
-class BulkLeft:
+class SkippedItem:
     """An item that was left as it is, and why."""
 
     key: GivenItem
@@ -44,16 +44,16 @@ class BulkLeft:
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class ProposedEdit:
     """What an action makes of one item, or why it does nothing."""
 
     before: Item
-    change: Change | None
+    change: ItemEdit | None
     units: float
     reason: str = ""  # why it is left; empty where it is the same already
 
 
-def check_action(desk: Desk, action: BulkAction) -> None:
+def check_action(desk: EditContext, action: BulkAction) -> None:
     """Refuse an action that can be done with no item."""
     problem = ""
     if action.kind != "delete" and not action.attribute:
@@ -63,63 +63,67 @@ def check_action(desk: Desk, action: BulkAction) -> None:
     elif action.kind != "delete" and action.attribute in desk.layout.schema.names:
         problem = f"{action.attribute} is part of the table's key, so each item would have to move."
     if problem:
-        raise Refused(
+        raise RequestRefused(
             "bulk-malformed", "That cannot be done with many items", problem, "Choose another attribute."
         )
 
 
-def propose(desk: Desk, action: BulkAction, before: Item, held: frozenset[str] = frozenset()) -> Proposal:
+def propose_edit(
+    desk: EditContext, action: BulkAction, before: Item, held: frozenset[str] = frozenset()
+) -> ProposedEdit:
     """Return what an action makes of an item; `held` are the attributes by which it was found."""
     entity = desk.entity_of(before)
     if action.kind == "delete":
-        change = Change(before, None, desk.design if entity is not None else None, entity)
+        change = ItemEdit(before, None, desk.design if entity is not None else None, entity)
         together = needs_transaction(desk.layout, change)
-        return Proposal(before, change, cost_of(desk.layout, before, None, transactional=together).units)
+        return ProposedEdit(
+            before, change, write_cost(desk.layout, before, None, transactional=together).units
+        )
     given: dict[str, AttributeValue] = dict(before)
     if action.kind == "remove":
         given.pop(action.attribute, None)
     elif action.value is not None:
         given[action.attribute] = action.value
     if given.keys() == before.keys() and given.get(action.attribute) == before.get(action.attribute):
-        return Proposal(before, None, 0.0)
-    draft = drafted(desk, given, before)
-    wrong = [flaw for flaw in draft.flaws if flaw.severity == "error"]
+        return ProposedEdit(before, None, 0.0)
+    draft = draft_item(desk, given, before)
+    wrong = [flaw for flaw in draft.issues if flaw.severity == "error"]
     if wrong:
         place = ".".join(wrong[0].path)
-        return Proposal(before, None, 0.0, f"{place}: {wrong[0].text}" if place else wrong[0].text)
-    if same_items(before, draft.item):
-        return Proposal(before, None, 0.0)
-    if desk.layout.place_of(before) != desk.layout.place_of(draft.item):
-        return Proposal(
+        return ProposedEdit(before, None, 0.0, f"{place}: {wrong[0].text}" if place else wrong[0].text)
+    if items_equal(before, draft.item):
+        return ProposedEdit(before, None, 0.0)
+    if desk.layout.identity_of(before) != desk.layout.identity_of(draft.item):
+        return ProposedEdit(
             before, None, 0.0, "Its key is made of this field, so it would move; edit it by itself."
         )
     together = needs_transaction(desk.layout, draft.change)
-    cost = cost_of(desk.layout, before, draft.item, transactional=together)
-    return Proposal(before, replace(draft.change, held=held), cost.units)
+    cost = write_cost(desk.layout, before, draft.item, transactional=together)
+    return ProposedEdit(before, replace(draft.change, held=held), cost.units)
 
 
-async def perform(
-    studio: Studio, desk: Desk, proposals: Sequence[Proposal]
-) -> tuple[int, float, list[BulkLeft]]:
+async def write_edits(
+    studio: Studio, desk: EditContext, proposals: Sequence[ProposedEdit]
+) -> tuple[int, float, list[SkippedItem]]:
     """Write what was proposed, some at a time; return how many were written, the units, and what was left."""
     written, units = 0, 0.0
-    left: list[BulkLeft] = []
+    left: list[SkippedItem] = []
 
-    async def one(proposal: Proposal) -> tuple[float, str]:
+    async def one(proposal: ProposedEdit) -> tuple[float, str]:
         assert proposal.change is not None, "only changes are performed"
         try:
-            result = await write(studio, desk.layout, proposal.change)
+            result = await write_edit(studio, desk.layout, proposal.change)
         except TavolaError as error:
             problem = problem_of(error)
             return 0.0, f"{problem.title}: {problem.detail}"
-        return result.units, "" if result.outcome in ("written", "unchanged") else _CHANGED
+        return result.units, "" if result.outcome in ("written", "unchanged") else _CONFLICT_TEXT
 
-    for start in range(0, len(proposals), _ABREAST):
-        some = proposals[start : start + _ABREAST]
+    for start in range(0, len(proposals), _CONCURRENCY):
+        some = proposals[start : start + _CONCURRENCY]
         for proposal, (cost, reason) in zip(some, await asyncio.gather(*map(one, some)), strict=True):
             units += cost
             if reason:
-                left.append(BulkLeft(desk.layout.key_of(proposal.before), reason))
+                left.append(SkippedItem(desk.layout.key_of(proposal.before), reason))
             else:
                 written += 1
     return written, units, left

@@ -17,7 +17,7 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from tavola.studio.edits.plain_json import DYNAMODB_JSON, EXACT_JSON, NumberText, PlainRefused
+from tavola.studio.edits.plain_json import DYNAMODB_JSON, EXACT_JSON, NumberText, RecordMalformed
 from tavola.values import TAGS, Item, Value
 
 ColumnType = Literal["S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M", "rest", "skip"]
@@ -46,17 +46,17 @@ class ImportColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class DelimitedRecord:
     """One record of a file: its cells (None: nothing is written there), where it begins, and its source."""
 
     cells: tuple[str | None, ...]
     line: int
     source: str
-    flaw: str = ""
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class ExportColumns:
     """The columns of an export."""
 
     columns: tuple[tuple[str, str], ...]
@@ -98,7 +98,9 @@ class Columns:
         return '"' + cell.replace('"', '""') + '"'
 
 
-def columns_for(items: Sequence[Item], keys: Sequence[str], delimiter: str, *, complete: bool) -> Columns:
+def choose_columns(
+    items: Sequence[Item], keys: Sequence[str], delimiter: str, *, complete: bool
+) -> ExportColumns:
     """Return the columns that suit some items, keys first; `complete` says that there are no others to come."""
     seen: dict[str, Counter[str]] = {}
     for item in items:
@@ -109,7 +111,7 @@ def columns_for(items: Sequence[Item], keys: Sequence[str], delimiter: str, *, c
     ]
     columns = tuple((name, seen[name].most_common(1)[0][0]) for name in names)
     uniform = len(names) == len(seen) and all(len(tags) == 1 for tags in seen.values())
-    return Columns(columns, not (complete and uniform), delimiter)
+    return ExportColumns(columns, not (complete and uniform), delimiter)
 
 
 def _cell(tag: str, content: Any) -> str:
@@ -128,7 +130,9 @@ def _json(content: Any) -> str:
     return msgspec.json.encode(content).decode()
 
 
-def read_records(text: str, delimiter: str, line: int, *, last: bool) -> Iterator[tuple[Record, int]]:
+def read_records(
+    text: str, delimiter: str, line: int, *, last: bool
+) -> Iterator[tuple[DelimitedRecord, int]]:
     """Give the whole records of a text, each with where it ends; what is begun and not ended is left out.
 
     Blank lines are passed over. Of the last text everything is given; of one that is longer than any record too.
@@ -140,11 +144,13 @@ def read_records(text: str, delimiter: str, line: int, *, last: bool) -> Iterato
             return
         line += text.count("\n", at, end)
         at = end
-        if record.flaw or record.cells != (None,):
+        if record.error or record.cells != (None,):
             yield record, end
 
 
-def _record(text: str, start: int, delimiter: str, line: int, *, last: bool) -> tuple[Record | None, int]:
+def _record(
+    text: str, start: int, delimiter: str, line: int, *, last: bool
+) -> tuple[DelimitedRecord | None, int]:
     cells: list[str | None] = []
     at = start
     while True:
@@ -156,7 +162,7 @@ def _record(text: str, start: int, delimiter: str, line: int, *, last: bool) -> 
                 # Where more is to come, the line costs itself alone: the next one may be sound.
                 ended = None if last else _END.search(text, at)
                 end = len(text) if ended is None else ended.end()
-                return Record((), line, text[start:end], "a quote is opened and never closed"), end
+                return DelimitedRecord((), line, text[start:end], "a quote is opened and never closed"), end
             if found.end() == len(text) and not last:
                 return None, start  # the next text may begin with a quote, which would go on with this one
             cells.append(found[1].replace('""', '"'))
@@ -168,8 +174,8 @@ def _record(text: str, start: int, delimiter: str, line: int, *, last: bool) -> 
             at = bare.end()
         if at >= len(text):
             if not last and len(text) - start >= RECORD_CHARACTERS_MAX:
-                return Record((), line, text[start:], "it is longer than any item can be"), at
-            return (Record(tuple(cells), line, text[start:]), at) if last else (None, start)
+                return DelimitedRecord((), line, text[start:], "it is longer than any item can be"), at
+            return (DelimitedRecord(tuple(cells), line, text[start:]), at) if last else (None, start)
         if text[at] == delimiter:
             at += 1
             continue
@@ -180,10 +186,10 @@ def _record(text: str, start: int, delimiter: str, line: int, *, last: bool) -> 
             if following.end() == len(text) and not last:
                 return None, start
             told = "something stands behind a closing quote"
-            return Record((), line, text[start : following.end()], told), following.end()
+            return DelimitedRecord((), line, text[start : following.end()], told), following.end()
         if ended[0] == "\r" and ended.end() == len(text) and not last:
             return None, start  # a line feed may follow
-        return Record(tuple(cells), line, text[start : ended.end()]), ended.end()
+        return DelimitedRecord(tuple(cells), line, text[start : ended.end()]), ended.end()
 
 
 def header_columns(header: Sequence[str | None]) -> tuple[ImportColumn, ...]:
@@ -205,8 +211,8 @@ def _column_type(tag: str) -> ColumnType:
     return cast(ColumnType, tag)
 
 
-def guessed(
-    columns: Sequence[ImportColumn], records: Sequence[Record], key_types: Mapping[str, str]
+def guess_types(
+    columns: Sequence[ImportColumn], records: Sequence[DelimitedRecord], key_types: Mapping[str, str]
 ) -> tuple[ImportColumn, ...]:
     """Return the columns with types guessed by their cells; a key attribute has the type that the table says."""
     result = []
@@ -231,12 +237,12 @@ def _guess(cells: list[str]) -> ColumnType:
     return "S"
 
 
-def item_of(record: Record, columns: Sequence[ImportColumn]) -> Item:
+def record_item(record: DelimitedRecord, columns: Sequence[ImportColumn]) -> Item:
     """Return the item that a record is; raise `PlainRefused` where it is none."""
-    if record.flaw:
-        raise PlainRefused(record.flaw)
+    if record.error:
+        raise RecordMalformed(record.error)
     if len(record.cells) != len(columns):
-        raise PlainRefused(f"it has {len(record.cells)} cells, and the header {len(columns)}")
+        raise RecordMalformed(f"it has {len(record.cells)} cells, and the header {len(columns)}")
     item: Item = {}
     for column, cell in zip(columns, record.cells, strict=True):
         if cell is None or column.type == "skip":
@@ -244,11 +250,11 @@ def item_of(record: Record, columns: Sequence[ImportColumn]) -> Item:
         if column.type == "rest":
             item |= _content(column, "M", cell)
         else:
-            item[column.attribute] = _parsed(column, column.type, cell)
+            item[column.attribute] = _parse_cell(column, column.type, cell)
     return item
 
 
-def _parsed(column: ImportColumn, tag: str, cell: str) -> Value:
+def _parse_cell(column: ImportColumn, tag: str, cell: str) -> Value:
     match tag:
         case "S":
             return {"S": cell}
@@ -256,7 +262,7 @@ def _parsed(column: ImportColumn, tag: str, cell: str) -> Value:
             return {tag: cell.strip()}
         case "BOOL":
             if cell.strip().lower() not in _TRUTHS:
-                raise PlainRefused(f"{column.attribute}: {cell[:40]!r} is neither true nor false")
+                raise RecordMalformed(f"{column.attribute}: {cell[:40]!r} is neither true nor false")
             return {"BOOL": _TRUTHS[cell.strip().lower()]}
         case "NULL":
             return {"NULL": True}
@@ -272,12 +278,12 @@ def _content(column: ImportColumn, tag: str, cell: str) -> Any:
     place = column.attribute or "the last column"
     try:
         parsed = (DYNAMODB_JSON if tag in ("L", "M") else EXACT_JSON).decode(cell)
-    except (json.JSONDecodeError, PlainRefused, RecursionError) as error:
-        raise PlainRefused(f"{place}: {tag} is written as JSON, and this is none ({error})") from error
+    except (json.JSONDecodeError, RecordMalformed, RecursionError) as error:
+        raise RecordMalformed(f"{place}: {tag} is written as JSON, and this is none ({error})") from error
     wanted = dict if tag == "M" else list
     scalars = (str,) if tag in ("SS", "BS") else (str, NumberText)
     if type(parsed) is not wanted or (
         tag in ("SS", "NS", "BS") and any(type(member) not in scalars for member in parsed)
     ):
-        raise PlainRefused(f"{place}: this is no {tag}")
+        raise RecordMalformed(f"{place}: this is no {tag}")
     return parsed

@@ -16,8 +16,8 @@ from tavola.errors import TavolaError
 from tavola.keys import KeyPartMissing, Placeholder
 from tavola.model import SHARD, VERSION_ATTRIBUTE
 from tavola.model.document import EntityDesign, FieldDesign, KeyDesign, SourceDesign, TableDesign
-from tavola.studio.edits.validation import ItemFlaw
-from tavola.studio.field_values import FieldUnreadable, values_of
+from tavola.studio.edits.validation import ItemIssue
+from tavola.studio.field_values import FieldUnreadable, field_values
 from tavola.studio.types import AttributeValue
 from tavola.values import Item, Value, add_numbers, equal
 
@@ -34,71 +34,71 @@ class KeyChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Derived:
+class DerivedItem:
     """An item with its keys as they should be, which of them changed by that, and what could not be made."""
 
     item: Item
     changes: tuple[KeyChange, ...] = ()
-    flaws: tuple[ItemFlaw, ...] = ()
+    issues: tuple[ItemIssue, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class _KeyAttributes:
     """The attributes that a key should have; None: the item is not in the index."""
 
     attributes: dict[str, Value | None]
     templates: dict[str, str]
 
 
-class _Unsure(Exception):
+class _KeyUncertain(Exception):
     """Why a key cannot be made, as a sentence."""
 
 
-def derive(table: TableDesign, entity: EntityDesign, item: Item, before: Item | None) -> Derived:
+def derive_keys(table: TableDesign, entity: EntityDesign, item: Item, before: Item | None) -> DerivedItem:
     """Return an item with every key attribute that the entity's fields decide; `before` is what stood."""
     result: Item = dict(item)
     changes: list[KeyChange] = []
-    flaws: list[ItemFlaw] = []
-    for stamp, value in _stamps(table, entity, item, before):
-        if not same(result.get(stamp), value):
+    flaws: list[ItemIssue] = []
+    for stamp, value in _system_attributes(table, entity, item, before):
+        if not values_equal(result.get(stamp), value):
             result[stamp] = value
             changes.append(KeyChange(stamp, None, "", item.get(stamp), value))
     for key in (entity.key, *entity.keys):
         if key is None:
             continue
         try:
-            made = _made(table, entity, key, result, before)
-        except _Unsure as unsure:
-            if before is None or _fed_by_edit(entity, key, item, before):
-                flaws.append(ItemFlaw((str(unsure.args[1]),), str(unsure.args[0]), "warning"))
+            made = _derive_key(table, entity, key, result, before)
+        except _KeyUncertain as unsure:
+            if before is None or _is_affected(entity, key, item, before):
+                flaws.append(ItemIssue((str(unsure.args[1]),), str(unsure.args[0]), "warning"))
             continue
         for name, wanted in made.attributes.items():
-            if same(result.get(name), wanted):
+            if values_equal(result.get(name), wanted):
                 continue
             changes.append(KeyChange(name, key.index, made.templates[name], item.get(name), wanted))
             if wanted is None:
                 result.pop(name, None)
             else:
                 result[name] = wanted
-    return Derived(result, tuple(changes), tuple(flaws))
+    return DerivedItem(result, tuple(changes), tuple(flaws))
 
 
 def stale_keys(
     table: TableDesign, entity: EntityDesign, item: Item, before: Item | None
-) -> Iterator[ItemFlaw]:
+) -> Iterator[ItemIssue]:
     """Give a warning for each key attribute that an item would have otherwise than its fields say."""
-    derived = derive(table, entity, item, before)
-    yield from derived.flaws
+    derived = derive_keys(table, entity, item, before)
+    yield from derived.issues
     for change in derived.changes:
         if not change.template:
             continue
         place = "the table's key" if change.index is None else change.index
-        told = "absent" if change.after is None else repr(text_of(change.after))
+        told = "absent" if change.after is None else repr(value_text(change.after))
         text = f"It would be stale: {place} is made by {change.template}, which gives {told}."
-        yield ItemFlaw((change.attribute,), text, "warning")
+        yield ItemIssue((change.attribute,), text, "warning")
 
 
-def deciding(entity: EntityDesign | None, names: Collection[str]) -> set[str]:
+def key_inputs(entity: EntityDesign | None, names: Collection[str]) -> set[str]:
     """Return the attributes that decide, together with those that an edit changes, about a key.
 
     A key was made of all of them as they were read: were one another by now, it would be stale.
@@ -114,34 +114,34 @@ def deciding(entity: EntityDesign | None, names: Collection[str]) -> set[str]:
     return found.difference(names)
 
 
-def same(one: Value | AttributeValue | None, other: Value | AttributeValue | None) -> bool:
+def values_equal(one: Value | AttributeValue | None, other: Value | AttributeValue | None) -> bool:
     """Tell whether two values are equal; None is absence."""
     if one is None or other is None:
         return one is other
     return one == other or equal(dict(one), dict(other))
 
 
-def text_of(value: AttributeValue) -> str:
+def value_text(value: AttributeValue) -> str:
     """Return the content of a key's value as text."""
     return str(next(iter(value.values()), ""))
 
 
-def raised(lock: Value) -> Value:
+def increment_lock(lock: Value) -> Value:
     """Return a lock that has counted one write more."""
     return {"N": add_numbers(lock.get("N", "0"), "1")}
 
 
-def counted_on(entity: EntityDesign | None, stands: Item | None, wanted: Item | None) -> Item | None:
+def with_next_lock(entity: EntityDesign | None, stands: Item | None, wanted: Item | None) -> Item | None:
     """Return what was, made ready to stand again: the lock of an entity goes on counting, or an old copy would pass it."""
     if entity is None or stands is None or wanted is None:
         return wanted
     lock = next((field.attribute for field in entity.fields if field.lock), None)
-    if lock is None or lock not in stands or same(stands[lock], wanted.get(lock)):
+    if lock is None or lock not in stands or values_equal(stands[lock], wanted.get(lock)):
         return wanted
-    return wanted | {lock: raised(stands[lock])}
+    return wanted | {lock: increment_lock(stands[lock])}
 
 
-def _stamps(
+def _system_attributes(
     table: TableDesign, entity: EntityDesign, item: Item, before: Item | None
 ) -> Iterator[tuple[str, Value]]:
     """Give what an item says of its entity: the tag, the schema, and the lock that counts its writes."""
@@ -150,8 +150,8 @@ def _stamps(
         held = (before or {}).get(lock.attribute, {}).get("N")
         if before is None:
             yield lock.attribute, {"N": "1"}
-        elif held is not None and any(not same(before.get(n), item.get(n)) for n in {*before, *item}):
-            yield lock.attribute, raised({"N": held})
+        elif held is not None and any(not values_equal(before.get(n), item.get(n)) for n in {*before, *item}):
+            yield lock.attribute, increment_lock({"N": held})
     if before is not None or table.foreign:
         return
     if table.settings.tag is not None and table.settings.tag not in item:
@@ -160,67 +160,71 @@ def _stamps(
         yield VERSION_ATTRIBUTE, {"N": str(entity.version)}
 
 
-def _made(table: TableDesign, entity: EntityDesign, key: KeyDesign, item: Item, before: Item | None) -> _Made:
+def _derive_key(
+    table: TableDesign, entity: EntityDesign, key: KeyDesign, item: Item, before: Item | None
+) -> _KeyAttributes:
     """Return what a key should be; raise `_Unsure` where nobody can tell."""
     own = entity.key.sources if entity.key is not None else ()
     base = {source.attribute for source in own} if key.index is not None else set()
     written = [s for s in key.sources if s.template is not None and s.attribute not in base]
     if not written:
-        return _Made({}, {})
+        return _KeyAttributes({}, {})
     templates = {source.attribute: source.template.source for source in written if source.template}
     outdated = before is not None and entity.version > 1 and _version(before) != entity.version
     if table.foreign or outdated or any(source.guessed for source in written):
         _check_evidence(table, entity, key, written, item, before)
-    wanted = _attributes(entity, key, written, item, loose=table.foreign)
+    wanted = _render_attributes(entity, key, written, item, loose=table.foreign)
     if wanted is None and key.index is None:
-        raise _Unsure(
+        raise _KeyUncertain(
             f"It is part of the table's key, and {templates[written[0].attribute]} cannot be made yet.",
             written[0].attribute,
         )
-    if wanted is None and before is not None and _defaulted(entity, key, item):
+    if wanted is None and before is not None and _has_absent_default(entity, key, item):
         told = templates[written[0].attribute]
-        raise _Unsure(
+        raise _KeyUncertain(
             f"It is made by {told} of a field that is absent and has a default, which only the program knows; "
             "it is left as it stands.",
             written[0].attribute,
         )
     if wanted is None and before is None and (absent := _absent_default(entity, key, item)) is not None:
-        raise _Unsure(
+        raise _KeyUncertain(
             f"The item will not be in {key.index}: {absent.name} is absent, and its default is filled in by the program "
             "alone. Give it a value here.",
             absent.attribute,
         )
     if wanted is not None and before is not None:
-        wanted |= _in_its_shard(entity, key, written, item, wanted)
-    return _Made({s.attribute: None if wanted is None else wanted[s.attribute] for s in written}, templates)
+        wanted |= _keep_shard(entity, key, written, item, wanted)
+    return _KeyAttributes(
+        {s.attribute: None if wanted is None else wanted[s.attribute] for s in written}, templates
+    )
 
 
-def _attributes(
+def _render_attributes(
     entity: EntityDesign, key: KeyDesign, written: list[SourceDesign], item: Item, *, loose: bool
 ) -> dict[str, Value] | None:
     """Return the attributes of a key, None where the item is not in the index."""
     for member in key.members:
         stored = item.get(entity.field(member.field).attribute)
-        if not any(same(stored, value) for value in member.values):
+        if not any(values_equal(stored, value) for value in member.values):
             return None
     if loose:
-        texts = {source.attribute: _loosely(entity, source, item) for source in written}
+        texts = {source.attribute: _render_loosely(entity, source, item) for source in written}
         return {n: {"S": t} for n, t in texts.items() if t is not None} if all(texts.values()) else None
     sources = key.sources if key.sparse else tuple(written)
     of = key.shards.of if key.shards is not None else ()
     names = tuple(dict.fromkeys([*(name for source in sources for name in source.fields), *of]))
     try:
-        values = values_of(entity, item, tuple(n for n in names if entity.field(n).key_kind is not None))
+        values = field_values(entity, item, tuple(n for n in names if entity.field(n).key_kind is not None))
     except FieldUnreadable as error:
         # The same for every key that is made of the field, so that it is told once and at the field.
         told = (
             f"{str(error)[:1].upper()}{str(error)[1:]}; the keys that are made of it are left as they stand."
         )
-        raise _Unsure(told, error.attribute) from error
+        raise _KeyUncertain(told, error.attribute) from error
     if key.sparse and any(n not in values and entity.field(n).attribute not in item for n in names):
         return None
     if key.shards is not None and key.shards.by != "time":
-        values[SHARD] = _shard(entity, key, item)
+        values[SHARD] = _shard_number(entity, key, item)
     made: dict[str, Value] = {}
     for source in written:
         try:
@@ -230,13 +234,13 @@ def _attributes(
         except KeyPartMissing:
             return None
         except TavolaError as error:
-            raise _Unsure(
+            raise _KeyUncertain(
                 f"It cannot be made: {error}. It is left as it stands.", source.attribute
             ) from error
     return made
 
 
-def _loosely(entity: EntityDesign, source: SourceDesign, item: Item) -> str | None:
+def _render_loosely(entity: EntityDesign, source: SourceDesign, item: Item) -> str | None:
     """Return what a template gives if values stand in it as they are stored, neither padded nor escaped."""
     assert source.template is not None, "it has a template"
     text = ""
@@ -248,7 +252,7 @@ def _loosely(entity: EntityDesign, source: SourceDesign, item: Item) -> str | No
         stored = None if field is None else item.get(field.attribute)
         if stored is None:
             return None
-        text += text_of(stored)
+        text += value_text(stored)
     return text
 
 
@@ -265,30 +269,30 @@ def _check_evidence(
         missing = [source for source in written if source.attribute not in item]
         if len(missing) == len(written):
             return  # nothing stands there, and the template is the best that is known
-        raise _Unsure("Other code makes it; it is left as it was given.", written[0].attribute)
+        raise _KeyUncertain("Other code makes it; it is left as it was given.", written[0].attribute)
     try:
-        was = _attributes(entity, key, written, before, loose=table.foreign)
-    except _Unsure:
+        was = _render_attributes(entity, key, written, before, loose=table.foreign)
+    except _KeyUncertain:
         was = None
     stood = {s.attribute: before[s.attribute] for s in written if s.attribute in before}
     if was is None and not stood:
         return
-    if was is None or any(not same(stood.get(name), value) for name, value in was.items()):
+    if was is None or any(not values_equal(stood.get(name), value) for name, value in was.items()):
         template = written[0].template
         told = "" if template is None else f" ({template.source})"
-        raise _Unsure(
+        raise _KeyUncertain(
             f"Other code makes it{told}, in a way that cannot be repeated here; look whether it is still right.",
             written[0].attribute,
         )
 
 
-def _fed_by_edit(entity: EntityDesign, key: KeyDesign, item: Item, before: Item) -> bool:
+def _is_affected(entity: EntityDesign, key: KeyDesign, item: Item, before: Item) -> bool:
     """Tell whether an edit touches a field that decides about a key."""
     attributes = {entity.field(name).attribute for name in key.fields}
-    return any(not same(before.get(name), item.get(name)) for name in attributes)
+    return any(not values_equal(before.get(name), item.get(name)) for name in attributes)
 
 
-def _defaulted(entity: EntityDesign, key: KeyDesign, item: Item) -> bool:
+def _has_absent_default(entity: EntityDesign, key: KeyDesign, item: Item) -> bool:
     return _absent_default(entity, key, item) is not None
 
 
@@ -302,24 +306,24 @@ def _version(item: Item) -> int:
     return int(item.get(VERSION_ATTRIBUTE, {}).get("N", "1"))
 
 
-def _shard(entity: EntityDesign, key: KeyDesign, item: Item) -> int:
+def _shard_number(entity: EntityDesign, key: KeyDesign, item: Item) -> int:
     """Return an item's shard by its key, or by the fields that the shards name; of random ones any will do."""
     assert key.shards is not None, "only a sharded key has a shard"
     own = entity.key
     assert own is not None, "what lives in a table has a key"
     if key.shards.of or key.index is None:
         names = key.shards.of or tuple(sorted(key.fields))
-        told = "\x00".join(f"{name}={_spelled(entity, item, name)}" for name in names)
+        told = "\x00".join(f"{name}={_stored_text(entity, item, name)}" for name in names)
     else:
-        told = "\x00".join(text_of(item.get(source.attribute, {})) for source in own.sources)
+        told = "\x00".join(value_text(item.get(source.attribute, {})) for source in own.sources)
     return crc32(told.encode()) % key.shards.count
 
 
-def _spelled(entity: EntityDesign, item: Item, name: str) -> str:
-    return text_of(item.get(entity.field(name).attribute, {}))
+def _stored_text(entity: EntityDesign, item: Item, name: str) -> str:
+    return value_text(item.get(entity.field(name).attribute, {}))
 
 
-def _in_its_shard(
+def _keep_shard(
     entity: EntityDesign, key: KeyDesign, written: list[SourceDesign], item: Item, wanted: dict[str, Value]
 ) -> dict[str, Value]:
     """Return a sharded key as it stands, where only its shard differs and that one will do."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tavola.model.document import EntityDesign, TableDesign
-from tavola.studio.edits.derivation import Derived, KeyChange, derive, same, stale_keys
-from tavola.studio.edits.layouts import Layout, layout_of
-from tavola.studio.edits.retries import patiently
-from tavola.studio.edits.validation import FLAWS_MAX, ItemFlaw, admit, key_flaws, size_flaws
-from tavola.studio.edits.writes import Change
-from tavola.studio.problems import Refused
-from tavola.studio.recognition import Recogniser, keys_of
+from tavola.studio.edits.derivation import DerivedItem, KeyChange, derive_keys, stale_keys, values_equal
+from tavola.studio.edits.layouts import TableLayout, parse_layout
+from tavola.studio.edits.retries import call_with_retries
+from tavola.studio.edits.validation import ISSUES_MAX, ItemIssue, key_issues, size_issues, validate_item
+from tavola.studio.edits.writes import ItemEdit
+from tavola.studio.problems import RequestRefused
+from tavola.studio.recognition import Recogniser, described_keys
 from tavola.studio.studio import Studio
 from tavola.values import Item, item_size
 
@@ -22,10 +22,10 @@ KeysMode = Literal["design", "given"]
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class EditContext:
     """What is needed to judge an item of a table."""
 
-    layout: Layout
+    layout: TableLayout
     recogniser: Recogniser
     design: TableDesign | None
 
@@ -39,62 +39,64 @@ class Desk:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class ItemDraft:
     """An item ready to be written, if nothing is wrong with it."""
 
-    change: Change
+    change: ItemEdit
     item: Item
     bytes: int
     entity: str | None
     keys: tuple[KeyChange, ...]  # attributes that are written otherwise than they were typed
-    flaws: tuple[ItemFlaw, ...]
+    issues: tuple[ItemIssue, ...]
 
 
-async def open_desk(studio: Studio, table: str) -> Desk:
+async def load_edit_context(studio: Studio, table: str) -> EditContext:
     """Return what is needed to judge the items of a table."""
     if not table:
-        raise Refused("table-missing", "No table is named", "The question names no table.", "Choose one.")
-    described = (await patiently(studio.db, "DescribeTable", {"TableName": table}))["Table"]
+        raise RequestRefused(
+            "table-missing", "No table is named", "The question names no table.", "Choose one."
+        )
+    described = (await call_with_retries(studio.db, "DescribeTable", {"TableName": table}))["Table"]
     design = studio.table_design(table)
-    return Desk(layout_of(described), Recogniser(keys_of(described), design), design)
+    return EditContext(parse_layout(described), Recogniser(described_keys(described), design), design)
 
 
-def drafted(
-    desk: Desk,
+def draft_item(
+    desk: EditContext,
     given: Mapping[str, Any],
     before: Item | None,
     *,
     entity: str | None = None,
     keys: KeysMode = "design",
-) -> Draft:
+) -> ItemDraft:
     """Return an item made ready to be written over `before`, or anew."""
-    admission = admit(given)
-    item, flaws = admission.item, list(admission.flaws)
+    admission = validate_item(given)
+    item, flaws = admission.item, list(admission.issues)
     known = None if flaws else desk.entity_of(item, entity)
     if flaws:
-        flaws += [f for f in key_flaws(desk.layout, item) if f.path[0] in item]
-        return _draft(desk, before, Derived(item), admission.bytes, known, flaws)
-    derived = Derived(item)
+        flaws += [f for f in key_issues(desk.layout, item) if f.path[0] in item]
+        return _draft(desk, before, DerivedItem(item), admission.bytes, known, flaws)
+    derived = DerivedItem(item)
     if known is not None and desk.design is not None:
         if keys == "design":
-            derived = derive(desk.design, known, item, before)
-            flaws += derived.flaws
+            derived = derive_keys(desk.design, known, item, before)
+            flaws += derived.issues
         else:
             flaws += stale_keys(desk.design, known, item, before)
-        flaws += _advice(known, derived.item, before)
+        flaws += _design_warnings(known, derived.item, before)
     size = item_size(derived.item)
-    flaws += key_flaws(desk.layout, derived.item)
-    flaws += size_flaws(size)
+    flaws += key_issues(desk.layout, derived.item)
+    flaws += size_issues(size)
     return _draft(desk, before, derived, size, known, flaws)
 
 
-def check_sound(draft: Draft) -> None:
+def check_valid(draft: ItemDraft) -> None:
     """Refuse a draft that DynamoDB would refuse, with the first of its flaws."""
-    wrong = [flaw for flaw in draft.flaws if flaw.severity == "error"]
+    wrong = [flaw for flaw in draft.issues if flaw.severity == "error"]
     if wrong:
         place = ".".join(wrong[0].path) or "The item"
         more = f" {len(wrong) - 1} more like it." if len(wrong) > 1 else ""
-        raise Refused(
+        raise RequestRefused(
             "item-refused",
             "DynamoDB would not take this item",
             f"{place}: {wrong[0].text}{more}",
@@ -103,48 +105,52 @@ def check_sound(draft: Draft) -> None:
 
 
 def _draft(
-    desk: Desk,
+    desk: EditContext,
     before: Item | None,
-    derived: Derived,
+    derived: DerivedItem,
     size: int,
     entity: EntityDesign | None,
-    flaws: list[ItemFlaw],
-) -> Draft:
+    flaws: list[ItemIssue],
+) -> ItemDraft:
     # A field's flaw is told once, however many keys are made of it; what is refused goes before what is doubted.
-    told = sorted(dict.fromkeys(flaws), key=lambda flaw: flaw.severity != "error")[:FLAWS_MAX]
+    told = sorted(dict.fromkeys(flaws), key=lambda flaw: flaw.severity != "error")[:ISSUES_MAX]
     was = None if before is None else desk.entity_of(before)
     design = desk.design if entity is not None or was is not None else None
-    change = Change(before, derived.item, design, entity, was)
+    change = ItemEdit(before, derived.item, design, entity, was)
     name = None if entity is None else entity.name
-    return Draft(change, derived.item, size, name, derived.changes, tuple(told))
+    return ItemDraft(change, derived.item, size, name, derived.changes, tuple(told))
 
 
-def _advice(entity: EntityDesign, item: Item, before: Item | None) -> list[ItemFlaw]:
+def _design_warnings(entity: EntityDesign, item: Item, before: Item | None) -> list[ItemIssue]:
     """Return what the design says against an item that DynamoDB would take."""
-    told: list[ItemFlaw] = []
-    changed = before is not None and any(not same(before.get(n), item.get(n)) for n in {*before, *item})
+    told: list[ItemIssue] = []
+    changed = before is not None and any(
+        not values_equal(before.get(n), item.get(n)) for n in {*before, *item}
+    )
     if changed and entity.immutable:
         text = f"The design says that a {entity.name} is never written again; other programs may rely on it."
-        told.append(ItemFlaw((), text, "warning"))
+        told.append(ItemIssue((), text, "warning"))
     for field in entity.fields:
         value = item.get(field.attribute)
         if value is None:
             if field.required and not field.nullable and not _in_keys(entity, field.name):
-                told.append(ItemFlaw((field.attribute,), f"{entity.name} needs its {field.name}.", "warning"))
+                told.append(
+                    ItemIssue((field.attribute,), f"{entity.name} needs its {field.name}.", "warning")
+                )
             continue
         tag, content = next(iter(value.items()))
         if tag == "S" and not content and _in_keys(entity, field.name):
             told.append(
-                ItemFlaw((field.attribute,), "The table's key is made of it, and it is empty.", "warning")
+                ItemIssue((field.attribute,), "The table's key is made of it, and it is empty.", "warning")
             )
         if tag not in field.tags:
             text = (
                 f"{entity.name}.{field.name} is {field.type}, stored as {' or '.join(field.tags)}, not {tag}."
             )
-            told.append(ItemFlaw((field.attribute,), text, "warning"))
+            told.append(ItemIssue((field.attribute,), text, "warning"))
         elif field.choices is not None and tag in ("S", "N") and content not in map(str, field.choices):
             text = f"It is none of {', '.join(map(str, field.choices[:12]))}."
-            told.append(ItemFlaw((field.attribute,), text, "warning"))
+            told.append(ItemIssue((field.attribute,), text, "warning"))
     return told
 
 

@@ -17,21 +17,21 @@ import msgspec
 
 from tavola.studio.edits.delimited import (
     RECORD_CHARACTERS_MAX,
-    Columns,
+    DelimitedRecord,
+    ExportColumns,
     ImportColumn,
-    Record,
-    columns_for,
-    guessed,
+    choose_columns,
+    guess_types,
     header_columns,
-    item_of,
     read_records,
+    record_item,
 )
 from tavola.studio.edits.plain_json import (
     DYNAMODB_JSON,
     EXACT_JSON,
-    PlainRefused,
-    plain_item,
-    render_plain,
+    RecordMalformed,
+    parse_plain_item,
+    render_plain_item,
 )
 from tavola.values import TAGS, Item
 
@@ -44,7 +44,7 @@ MEDIA_TYPES: dict[FileForm, str] = {
     "dynamodb-json": "application/x-ndjson",
     "dynamodb-export": "application/x-ndjson",
 }
-ENDINGS: dict[FileForm, str] = {
+EXTENSIONS: dict[FileForm, str] = {
     "csv": "csv",
     "tsv": "tsv",
     "json": "json",
@@ -54,7 +54,7 @@ ENDINGS: dict[FileForm, str] = {
 
 _BETWEEN = re.compile(r"[\s,]*")
 _BOM = "\ufeff"
-_CUT = 12  # characters before the end within which an error may be the cut's
+_TRUNCATION_WINDOW = 12  # characters before the end within which an error may be the cut's
 _TYPED = re.compile(  # the beginning of an item in DynamoDB JSON, bare or under `Item`
     r'[\[\s]*\{\s*("Item"\s*:\s*\{\s*)?"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"(?:' + "|".join(TAGS) + r')"\s*:'
 )
@@ -63,22 +63,22 @@ _WINDOW = 4 * 1024  # characters; each mistake in JSON counts the lines before i
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedRecord:
     """A record of a file as an item, or what is wrong with it."""
 
     line: int
     item: Item | None
     source: str
-    flaw: str = ""
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class FilePiece:
     """What a piece of a file held: whole records, how far they reach, and what the next piece must know."""
 
     form: FileForm
     columns: tuple[ImportColumn, ...]
-    records: tuple[Parsed, ...]
+    records: tuple[ParsedRecord, ...]
     consumed: int  # characters
     line: int  # that the next piece begins in
     state: str
@@ -86,18 +86,18 @@ class Piece:
 
 
 @dataclass(slots=True)
-class Writer:
+class FileWriter:
     """Writes items in one form; what is held back is the first few, of which a header is made."""
 
     form: FileForm
     keys: Sequence[str]
-    _columns: Columns | None = field(default=None)
+    _columns: ExportColumns | None = field(default=None)
     _begun: bool = False
 
     def begin(self, items: Sequence[Item], *, complete: bool) -> str:
         """Return what stands before the first item; `items` are the first, `complete` says that they are all."""
         if self.form in DELIMITERS:
-            self._columns = columns_for(items, self.keys, DELIMITERS[self.form], complete=complete)
+            self._columns = choose_columns(items, self.keys, DELIMITERS[self.form], complete=complete)
             return self._columns.header()
         return "[\n" if self.form == "json" else ""
 
@@ -107,7 +107,7 @@ class Writer:
             return self._columns.row(item)
         if self.form == "json":
             comma, self._begun = ",\n" if self._begun else "", True
-            return comma + render_plain(item)
+            return comma + render_plain_item(item)
         told = {"Item": item} if self.form == "dynamodb-export" else item
         return msgspec.json.encode(told).decode() + "\n"
 
@@ -128,7 +128,7 @@ def guess_form(text: str) -> FileForm:
         parsed, _ = EXACT_JSON.raw_decode(start, max(at, 0))
     except (ValueError, RecursionError):
         return "dynamodb-json" if _TYPED.match(start) else "json"
-    item = _unwrapped(parsed)
+    item = _unwrap_item(parsed)
     return "dynamodb-json" if item and all(map(_is_value, item.values())) else "json"
 
 
@@ -138,7 +138,7 @@ def _header_fits(text: str, form: FileForm) -> tuple[bool, int, int]:
     if header is None:
         return False, 0, 0
     typed = sum(column.typed for column in header_columns(header.cells))
-    return not header.flaw, typed, len(header.cells)
+    return not header.error, typed, len(header.cells)
 
 
 def read_piece(
@@ -150,18 +150,18 @@ def read_piece(
     line: int = 1,
     state: str = "",
     last: bool = True,
-) -> Piece:
+) -> FilePiece:
     """Return the whole records of a piece of a file; a first piece has no state."""
     skipped = 1 if not state and text.startswith(_BOM) else 0
     if form in DELIMITERS:
-        piece = _delimited(text[skipped:], form, tuple(columns), key_types or {}, line, state, last=last)
+        piece = _read_delimited(text[skipped:], form, tuple(columns), key_types or {}, line, state, last=last)
     else:
-        piece = _objects(text[skipped:], form, line, state, last=last)
+        piece = _read_objects(text[skipped:], form, line, state, last=last)
     consumed = piece.consumed + skipped if piece.consumed or not skipped else 0
-    return Piece(form, piece.columns, piece.records, consumed, piece.line, piece.state, piece.notes)
+    return FilePiece(form, piece.columns, piece.records, consumed, piece.line, piece.state, piece.notes)
 
 
-def _delimited(
+def _read_delimited(
     text: str,
     form: FileForm,
     columns: tuple[ImportColumn, ...],
@@ -170,7 +170,7 @@ def _delimited(
     state: str,
     *,
     last: bool,
-) -> Piece:
+) -> FilePiece:
     found = list(read_records(text, DELIMITERS[form], line, last=last))
     consumed = found[-1][1] if found else len(text) if last else 0
     after = line + text.count("\n", 0, consumed)
@@ -179,10 +179,10 @@ def _delimited(
         header = records.pop(0) if records else None
         if header is not None:
             told = header_columns(header.cells)
-            columns = columns if len(columns) == len(told) else guessed(told, records, key_types)
+            columns = columns if len(columns) == len(told) else guess_types(told, records, key_types)
             state = "rows"
     parsed = tuple(_row(record, columns) for record in records)
-    return Piece(form, columns, parsed, consumed, after, state, _column_notes(columns))
+    return FilePiece(form, columns, parsed, consumed, after, state, _column_notes(columns))
 
 
 def _column_notes(columns: Sequence[ImportColumn]) -> tuple[str, ...]:
@@ -191,16 +191,16 @@ def _column_notes(columns: Sequence[ImportColumn]) -> tuple[str, ...]:
     return tuple(f"Two columns are headed {name!r}; the second one counts." for name in twice)
 
 
-def _row(record: Record, columns: Sequence[ImportColumn]) -> Parsed:
+def _row(record: DelimitedRecord, columns: Sequence[ImportColumn]) -> ParsedRecord:
     try:
-        return Parsed(record.line, item_of(record, columns), record.source)
-    except PlainRefused as error:
-        return Parsed(record.line, None, record.source, str(error))
+        return ParsedRecord(record.line, record_item(record, columns), record.source)
+    except RecordMalformed as error:
+        return ParsedRecord(record.line, None, record.source, str(error))
 
 
-def _objects(text: str, form: FileForm, line: int, state: str, *, last: bool) -> Piece:
+def _read_objects(text: str, form: FileForm, line: int, state: str, *, last: bool) -> FilePiece:
     """Return the JSON objects of a text: one behind the other, a line each, or in a list."""
-    records: list[Parsed] = []
+    records: list[ParsedRecord] = []
     at = counted = 0
     done = passed = 0  # `passed` is what was cut off in front
     window = max(_WINDOW, len(text) >> 8)
@@ -221,7 +221,7 @@ def _objects(text: str, form: FileForm, line: int, state: str, *, last: bool) ->
             break
         line += text.count("\n", counted, at)
         counted = at
-        parsed, end = _object(text, at, form, line, last=last)
+        parsed, end = _read_object(text, at, form, line, last=last)
         if parsed is None:
             break
         state = state or "lines"
@@ -230,21 +230,23 @@ def _objects(text: str, form: FileForm, line: int, state: str, *, last: bool) ->
     line += text.count("\n", counted, done)
     if last and state == "list":
         flaw = "the list that the file begins with is never closed, so its end may be missing"
-        records.append(Parsed(line, None, "", flaw))
-    return Piece(form, (), tuple(records), passed + done, line, state)
+        records.append(ParsedRecord(line, None, "", flaw))
+    return FilePiece(form, (), tuple(records), passed + done, line, state)
 
 
-def _object(text: str, at: int, form: FileForm, line: int, *, last: bool) -> tuple[Parsed | None, int]:
+def _read_object(
+    text: str, at: int, form: FileForm, line: int, *, last: bool
+) -> tuple[ParsedRecord | None, int]:
     try:
         found, end = (EXACT_JSON if form == "json" else DYNAMODB_JSON).raw_decode(text, at)
-        item = plain_item(found) if form == "json" else _dynamodb_item(found)
-        return Parsed(line, item, text[at:end]), end
+        item = parse_plain_item(found) if form == "json" else _dynamodb_item(found)
+        return ParsedRecord(line, item, text[at:end]), end
     except json.JSONDecodeError as error:
-        cut = error.pos >= len(text) - _CUT or error.msg.startswith("Unterminated")
+        cut = error.pos >= len(text) - _TRUNCATION_WINDOW or error.msg.startswith("Unterminated")
         if cut and not last and len(text) - at < RECORD_CHARACTERS_MAX:
             return None, at
         flaw = f"{error.msg} in line {line + error.lineno - 1 - text.count(chr(10), 0, at)}, column {error.colno}"
-    except PlainRefused as error:
+    except RecordMalformed as error:
         flaw = str(error)
     except RecursionError:
         flaw = "it is nested too deep"
@@ -254,20 +256,20 @@ def _object(text: str, at: int, form: FileForm, line: int, *, last: bool) -> tup
         # What is no JSON has no end of its own: the next object that begins a line is the next record.
         following = _NEXT_OBJECT.search(text, at)
         end = len(text) if following is None else following.start()
-    return Parsed(line, None, text[at:end], flaw), end
+    return ParsedRecord(line, None, text[at:end], flaw), end
 
 
 def _dynamodb_item(found: Any) -> Item:
-    item = _unwrapped(found)
+    item = _unwrap_item(found)
     if item is None:
-        raise PlainRefused("an item is a JSON object of attributes")
+        raise RecordMalformed("an item is a JSON object of attributes")
     for name, value in item.items():
         if not _is_value(value):
-            raise PlainRefused(f'{name}: this is no value of DynamoDB JSON, such as {{"S": "text"}}')
+            raise RecordMalformed(f'{name}: this is no value of DynamoDB JSON, such as {{"S": "text"}}')
     return item
 
 
-def _unwrapped(found: Any) -> dict[str, Any] | None:
+def _unwrap_item(found: Any) -> dict[str, Any] | None:
     """Return the attributes of an item, which AWS's exports put under `Item`.
 
     An attribute may be called Item too; then it is a key, whose content is a text and no object.

@@ -14,13 +14,13 @@ from typing import Any, Literal
 from tavola.errors import TavolaError
 from tavola.limits import BATCH_WRITE_REQUESTS_MAX
 from tavola.protocol.faults import ConditionalCheckFailedFault
-from tavola.studio.edits.files import Parsed
-from tavola.studio.edits.layouts import Layout
+from tavola.studio.edits.files import ParsedRecord
+from tavola.studio.edits.layouts import TableLayout
 from tavola.studio.edits.requests import put_new
-from tavola.studio.edits.retries import patiently
+from tavola.studio.edits.retries import call_with_retries
 from tavola.studio.edits.selections import get_items
-from tavola.studio.edits.validation import admit, key_flaws, size_flaws
-from tavola.studio.edits.writes import units_in
+from tavola.studio.edits.validation import key_issues, size_issues, validate_item
+from tavola.studio.edits.writes import response_units
 from tavola.studio.problems import problem_of
 from tavola.studio.studio import Studio
 from tavola.values import Item
@@ -28,7 +28,7 @@ from tavola.values import Item
 ImportMode = Literal["refuse", "replace", "skip"]
 """What becomes of a record whose key is taken: it is refused and told, it takes the place, or it is passed over."""
 
-_ABREAST = 16
+_CONCURRENCY = 16
 _TRIES = 8
 _FIRST_DELAY_S = 0.05
 
@@ -43,7 +43,7 @@ class ImportFailure:
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class ReadyRecord:
     """A record that DynamoDB would take."""
 
     line: int
@@ -52,7 +52,7 @@ class Ready:
 
 
 @dataclass(slots=True)
-class Tally:
+class ImportTally:
     """What became of the records of a piece."""
 
     written: int = 0
@@ -61,37 +61,43 @@ class Tally:
     failures: list[ImportFailure] = field(default_factory=list)
 
 
-def judge(layout: Layout, records: Sequence[Parsed]) -> tuple[list[Ready], list[ImportFailure]]:
+def validate_records(
+    layout: TableLayout, records: Sequence[ParsedRecord]
+) -> tuple[list[ReadyRecord], list[ImportFailure]]:
     """Return the records that DynamoDB would take, and the others with the reason."""
-    ready: list[Ready] = []
+    ready: list[ReadyRecord] = []
     failures: list[ImportFailure] = []
     for record in records:
         if record.item is None:
-            failures.append(ImportFailure(record.line, record.flaw, record.source))
+            failures.append(ImportFailure(record.line, record.error, record.source))
             continue
-        admission = admit(record.item)
-        flaws = [*admission.flaws]
+        admission = validate_item(record.item)
+        flaws = [*admission.issues]
         if not flaws:
-            flaws += [*key_flaws(layout, admission.item), *size_flaws(admission.bytes)]
+            flaws += [*key_issues(layout, admission.item), *size_issues(admission.bytes)]
         if flaws:
             place = ".".join(flaws[0].path)
             reason = f"{place}: {flaws[0].text}" if place else flaws[0].text
             failures.append(ImportFailure(record.line, reason, record.source))
         else:
-            ready.append(Ready(record.line, admission.item, record.source))
+            ready.append(ReadyRecord(record.line, admission.item, record.source))
     return ready, failures
 
 
-async def existing(studio: Studio, layout: Layout, ready: Sequence[Ready]) -> set[tuple[str, ...]]:
+async def existing_keys(
+    studio: Studio, layout: TableLayout, ready: Sequence[ReadyRecord]
+) -> set[tuple[str, ...]]:
     """Return the places of records whose keys are taken."""
     keys = [layout.key_of(each.item) for each in ready]
     found, _ = await get_items(studio.db, layout, keys, consistent=False, bare=True)
-    return {layout.place_of(item) for item in found}
+    return {layout.identity_of(item) for item in found}
 
 
-async def load(studio: Studio, layout: Layout, ready: Sequence[Ready], mode: ImportMode) -> Tally:
+async def write_records(
+    studio: Studio, layout: TableLayout, ready: Sequence[ReadyRecord], mode: ImportMode
+) -> ImportTally:
     """Write records, each for itself or in batches; what fails is told and the rest goes on."""
-    tally = Tally()
+    tally = ImportTally()
     if mode == "replace":
         for batch in _batches(layout, ready):
             await _replace(studio, layout, batch, tally)
@@ -107,20 +113,20 @@ async def load(studio: Studio, layout: Layout, ready: Sequence[Ready], mode: Imp
     return tally
 
 
-def _waves(layout: Layout, ready: Sequence[Ready]) -> list[list[Ready]]:
+def _waves(layout: TableLayout, ready: Sequence[ReadyRecord]) -> list[list[ReadyRecord]]:
     """Return the records in runs that have no key twice, so that of two the first in the file is the first written."""
-    return _runs(layout, ready, _ABREAST)
+    return _runs(layout, ready, _CONCURRENCY)
 
 
-def _batches(layout: Layout, ready: Sequence[Ready]) -> list[list[Ready]]:
+def _batches(layout: TableLayout, ready: Sequence[ReadyRecord]) -> list[list[ReadyRecord]]:
     return _runs(layout, ready, BATCH_WRITE_REQUESTS_MAX)
 
 
-def _runs(layout: Layout, ready: Sequence[Ready], most: int) -> list[list[Ready]]:
-    runs: list[list[Ready]] = []
+def _runs(layout: TableLayout, ready: Sequence[ReadyRecord], most: int) -> list[list[ReadyRecord]]:
+    runs: list[list[ReadyRecord]] = []
     seen: set[tuple[str, ...]] = set()
     for each in ready:
-        place = layout.place_of(each.item)
+        place = layout.identity_of(each.item)
         if not runs or len(runs[-1]) == most or place in seen:
             runs.append([])
             seen = set()
@@ -129,45 +135,45 @@ def _runs(layout: Layout, ready: Sequence[Ready], most: int) -> list[list[Ready]
     return runs
 
 
-async def _put(studio: Studio, layout: Layout, each: Ready, tally: Tally) -> str | None:
+async def _put(studio: Studio, layout: TableLayout, each: ReadyRecord, tally: ImportTally) -> str | None:
     """Write a record where none is; return "" if it was, None if the key is taken, else the reason."""
     request = put_new(layout.table, each.item, layout.schema.names[0])
     del request["ReturnValuesOnConditionCheckFailure"]
     request["ReturnConsumedCapacity"] = "TOTAL"
     try:
-        answer = await patiently(studio.db, "PutItem", request)
+        answer = await call_with_retries(studio.db, "PutItem", request)
     except ConditionalCheckFailedFault:
         return None
     except TavolaError as error:
-        return _told(error)
+        return _describe_error(error)
     tally.written += 1
-    tally.units += units_in(answer)
+    tally.units += response_units(answer)
     return ""
 
 
-async def _replace(studio: Studio, layout: Layout, batch: list[Ready], tally: Tally) -> None:
-    lines = {layout.place_of(each.item): each for each in batch}
+async def _replace(studio: Studio, layout: TableLayout, batch: list[ReadyRecord], tally: ImportTally) -> None:
+    lines = {layout.identity_of(each.item): each for each in batch}
     left: list[dict[str, Any]] = [{"PutRequest": {"Item": each.item}} for each in batch]
     reason = "Throttled: the table took no more; import this record again."
     for attempt in range(_TRIES):
         try:
             request = {"RequestItems": {layout.table: left}, "ReturnConsumedCapacity": "TOTAL"}
-            answer = await patiently(studio.db, "BatchWriteItem", request)
+            answer = await call_with_retries(studio.db, "BatchWriteItem", request)
         except TavolaError as error:
-            reason = _told(error)
+            reason = _describe_error(error)
             break
         before = len(left)
         left = answer.get("UnprocessedItems", {}).get(layout.table, [])
         tally.written += before - len(left)
-        tally.units += units_in(answer)
+        tally.units += response_units(answer)
         if not left:
             return
         await asyncio.sleep(_FIRST_DELAY_S * 2**attempt)
     for undone in left:
-        each = lines[layout.place_of(undone["PutRequest"]["Item"])]
+        each = lines[layout.identity_of(undone["PutRequest"]["Item"])]
         tally.failures.append(ImportFailure(each.line, reason, each.source))
 
 
-def _told(error: TavolaError) -> str:
+def _describe_error(error: TavolaError) -> str:
     problem = problem_of(error)
     return f"{problem.title}: {problem.detail}"

@@ -34,7 +34,7 @@ class IndexLayout:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TableLayout:
     """A table's key and its indexes."""
 
     table: str
@@ -46,12 +46,12 @@ class Layout:
         """Return the key of an item, as much of it as the item has."""
         return {name: item[name] for name in self.schema.names if name in item}
 
-    def place_of(self, item: Mapping[str, Any]) -> tuple[str, ...]:
+    def identity_of(self, item: Mapping[str, Any]) -> tuple[str, ...]:
         """Return what tells an item of the table from every other: the contents of its key."""
         return tuple(str(item.get(each.name, {}).get(each.type, "")) for each in self.schema.attributes)
 
 
-def layout_of(described: Mapping[str, Any]) -> Layout:
+def parse_layout(described: Mapping[str, Any]) -> TableLayout:
     """Return the layout that DescribeTable tells."""
     types = {each["AttributeName"]: each["AttributeType"] for each in described["AttributeDefinitions"]}
     schema = _schema(described["KeySchema"], types)
@@ -62,7 +62,7 @@ def layout_of(described: Mapping[str, Any]) -> Layout:
     ]
     billing = described.get("BillingModeSummary", {}).get("BillingMode")
     indexes.sort(key=lambda index: index.name)
-    return Layout(described["TableName"], schema, tuple(indexes), billing == "PAY_PER_REQUEST")
+    return TableLayout(described["TableName"], schema, tuple(indexes), billing == "PAY_PER_REQUEST")
 
 
 def _index(
@@ -110,22 +110,24 @@ class WriteCost:
     indexes: tuple[IndexWrite, ...]
 
 
-def cost_of(
-    layout: Layout, before: Item | None, after: Item | None, *, transactional: bool = False
+def write_cost(
+    layout: TableLayout, before: Item | None, after: Item | None, *, transactional: bool = False
 ) -> WriteCost:
     """Return what it costs to make one item of another; None is no item."""
     if before is not None and after is not None and layout.key_of(before) != layout.key_of(after):
-        away = cost_of(layout, before, None, transactional=True)
-        there = cost_of(layout, None, after, transactional=True)
-        indexes = tuple(_both(one, two) for one, two in zip(away.indexes, there.indexes, strict=True))
+        away = write_cost(layout, before, None, transactional=True)
+        there = write_cost(layout, None, after, transactional=True)
+        indexes = tuple(
+            _combine_moves(one, two) for one, two in zip(away.indexes, there.indexes, strict=True)
+        )
         return WriteCost(away.units + there.units, away.table_units + there.table_units, indexes)
     sizes = [0 if item is None else item_size(item) for item in (before, after)]
     table = transact_write_units(*sizes) if transactional else write_units(*sizes)
-    indexes = tuple(_on(index, before, after) for index in layout.indexes)
+    indexes = tuple(_index_write(index, before, after) for index in layout.indexes)
     return WriteCost(table + sum(each.units for each in indexes), table, indexes)
 
 
-def _on(index: IndexLayout, before: Item | None, after: Item | None) -> IndexWrite:
+def _index_write(index: IndexLayout, before: Item | None, after: Item | None) -> IndexWrite:
     was, will = index.entry_of(before), index.entry_of(after)
     old, new = (None if entry is None else item_size(entry) for entry in (was, will))
     if was is None or will is None:
@@ -137,7 +139,7 @@ def _on(index: IndexLayout, before: Item | None, after: Item | None) -> IndexWri
     return IndexWrite(index.name, effect, old, new, index_units(old, new, moved=moved, same=same))
 
 
-def _both(away: IndexWrite, there: IndexWrite) -> IndexWrite:
+def _combine_moves(away: IndexWrite, there: IndexWrite) -> IndexWrite:
     effects: dict[tuple[bool, bool], IndexEffect] = {
         (True, True): "moves",
         (True, False): "leaves",

@@ -18,7 +18,7 @@ _WORDS = frozenset({BINARY, STRINGS, NUMBERS, BINARIES, MAP})
 _TEXT = json.JSONEncoder(ensure_ascii=False).encode
 
 
-class PlainRefused(ValueError):
+class RecordMalformed(ValueError):
     """Plain JSON that stands for no value, as a sentence."""
 
 
@@ -28,7 +28,7 @@ class NumberText(str):
     __slots__ = ()
 
 
-def render_plain(item: Mapping[str, Any]) -> str:
+def render_plain_item(item: Mapping[str, Any]) -> str:
     """Return an item as one line of plain JSON."""
     return "{" + ", ".join(f"{_TEXT(name)}: {_value(value)}" for name, value in item.items()) + "}"
 
@@ -43,7 +43,7 @@ def _list(texts: list[str]) -> str:
 
 
 def _object(content: Mapping[str, Any]) -> str:
-    text = render_plain(content)
+    text = render_plain_item(content)
     return f'{{"{MAP}": {text}}}' if len(content) == 1 and _WORDS.issuperset(content) else text
 
 
@@ -61,14 +61,14 @@ _WRITERS: Mapping[str, Callable[[Any], str]] = {
 }
 
 
-def plain_item(parsed: Any) -> Item:
+def parse_plain_item(parsed: Any) -> Item:
     """Return the item that a parsed object stands for; numbers in it are `NumberText`."""
     if type(parsed) is not dict:
-        raise PlainRefused(f"an item is a JSON object, and this is {_kind(parsed)}")
-    return {name: plain_value(each) for name, each in parsed.items()}
+        raise RecordMalformed(f"an item is a JSON object, and this is {_kind(parsed)}")
+    return {name: parse_plain_value(each) for name, each in parsed.items()}
 
 
-def plain_value(parsed: Any) -> Value:
+def parse_plain_value(parsed: Any) -> Value:
     """Return the value that parsed JSON stands for."""
     match parsed:
         case NumberText():
@@ -80,28 +80,28 @@ def plain_value(parsed: Any) -> Value:
         case None:
             return {"NULL": True}
         case list():
-            return {"L": [plain_value(each) for each in parsed]}
+            return {"L": [parse_plain_value(each) for each in parsed]}
         case dict() if len(parsed) == 1 and next(iter(parsed)) in _WORDS:
-            return _worded(*next(iter(parsed.items())))
+            return _parse_wrapped(*next(iter(parsed.items())))
         case dict():
-            return {"M": {name: plain_value(each) for name, each in parsed.items()}}
+            return {"M": {name: parse_plain_value(each) for name, each in parsed.items()}}
         case _:
-            raise PlainRefused(f"{_kind(parsed)} stands for no value")
+            raise RecordMalformed(f"{_kind(parsed)} stands for no value")
 
 
-def _worded(word: str, content: Any) -> Value:
+def _parse_wrapped(word: str, content: Any) -> Value:
     if word == MAP:
         if type(content) is not dict:
-            raise PlainRefused(f"{MAP} is followed by an object, and this is {_kind(content)}")
-        return {"M": {name: plain_value(each) for name, each in content.items()}}
+            raise RecordMalformed(f"{MAP} is followed by an object, and this is {_kind(content)}")
+        return {"M": {name: parse_plain_value(each) for name, each in content.items()}}
     if word == BINARY:
         if type(content) is not str:
-            raise PlainRefused(f"{BINARY} is followed by base64 text, and this is {_kind(content)}")
+            raise RecordMalformed(f"{BINARY} is followed by base64 text, and this is {_kind(content)}")
         return {"B": content}
     kind: type[str] = NumberText if word == NUMBERS else str
     if type(content) is not list or any(type(each) is not kind for each in content):
         told = "numbers" if word == NUMBERS else "texts"
-        raise PlainRefused(f"{word} is followed by a list of {told}")
+        raise RecordMalformed(f"{word} is followed by a list of {told}")
     return {{STRINGS: "SS", NUMBERS: "NS", BINARIES: "BS"}[word]: [str(each) for each in content]}
 
 
@@ -115,16 +115,16 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) != len(pairs):
         seen: set[str] = set()
         twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]  # add is for its effect
-        raise PlainRefused(f"{twice!r} stands there twice in one object")
+        raise RecordMalformed(f"{twice!r} stands there twice in one object")
     return members
 
 
 def _constant(text: str) -> Any:
-    raise PlainRefused(f"{text} is no number of JSON's")
+    raise RecordMalformed(f"{text} is no number of JSON's")
 
 
 def _bare_number(text: str) -> Any:
-    raise PlainRefused(f"{text[:40]} is a bare number; in DynamoDB JSON a number is text in quotes")
+    raise RecordMalformed(f"{text[:40]} is a bare number; in DynamoDB JSON a number is text in quotes")
 
 
 DYNAMODB_JSON = json.JSONDecoder(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tavola.limits import EXPRESSION_BYTES_MAX, EXPRESSION_OPERATORS_MAX
-from tavola.studio.edits.derivation import same
+from tavola.studio.edits.derivation import values_equal
 from tavola.values import Item, Value, item_size
 
 ATTRIBUTES_MAX = 120  # each takes a comparison and an AND
@@ -21,7 +21,7 @@ assert _LONGEST * (ATTRIBUTES_MAX + 1) <= EXPRESSION_BYTES_MAX, (
 )
 
 
-class _Words:
+class _Placeholders:
     """The placeholders of one request."""
 
     def __init__(self) -> None:
@@ -55,9 +55,9 @@ class _Words:
         return request
 
 
-def differing(before: Item, after: Item) -> list[str]:
+def changed_attributes(before: Item, after: Item) -> list[str]:
     """Return the attributes that are not the same in two items, those that go or shrink first."""
-    names = [n for n in dict.fromkeys([*before, *after]) if not same(before.get(n), after.get(n))]
+    names = [n for n in dict.fromkeys([*before, *after]) if not values_equal(before.get(n), after.get(n))]
     # What gives most room goes first, so that no step between is larger than both ends.
     return sorted(names, key=lambda name: _bytes(after, name) - _bytes(before, name))
 
@@ -68,14 +68,14 @@ def _bytes(item: Item, name: str) -> int:
 
 def put_new(table: str, item: Item, hash_: str) -> dict[str, Any]:
     """Return the put of an item that holds only where none is."""
-    words = _Words()
+    words = _Placeholders()
     return words.into({"TableName": table, "Item": item}, [f"attribute_not_exists({words.name(hash_)})"])
 
 
 def put_over(table: str, item: Item, before: Item, first: Sequence[str]) -> dict[str, Any]:
     """Return the put of an item that holds only over what was read; `first` are the attributes held first."""
-    words = _Words()
-    return words.into({"TableName": table, "Item": item}, _held(words, before, first))
+    words = _Placeholders()
+    return words.into({"TableName": table, "Item": item}, _unchanged_conditions(words, before, first))
 
 
 def update(
@@ -85,7 +85,7 @@ def update(
 
     `held` are attributes that must be as they were read too, and are left so.
     """
-    words = _Words()
+    words = _Placeholders()
     set_ = [f"{words.name(n)} = {words.value(after[n])}" for n in names if n in after]
     remove = [words.name(n) for n in names if n not in after]
     sections = [
@@ -99,10 +99,10 @@ def update(
 
 def delete(table: str, key: Item, before: Item, first: Sequence[str] = ()) -> dict[str, Any]:
     """Return the deletion of an item that holds only while it is what was read."""
-    words = _Words()
-    return words.into({"TableName": table, "Key": key}, _held(words, before, first))
+    words = _Placeholders()
+    return words.into({"TableName": table, "Key": key}, _unchanged_conditions(words, before, first))
 
 
-def _held(words: _Words, before: Item, first: Sequence[str]) -> list[str]:
+def _unchanged_conditions(words: _Placeholders, before: Item, first: Sequence[str]) -> list[str]:
     names = list(dict.fromkeys([*first, *before]))[:ATTRIBUTES_MAX]
     return [words.unchanged(before, name) for name in names]

@@ -8,14 +8,14 @@ from tavola.client.effects import AsyncDriver, Call, Program
 from tavola.client.retries import RetryPolicy
 from tavola.handles import AsyncConnection
 
-_PATIENCE = RetryPolicy(attempts_max=12)  # some ten seconds in all
+_RETRY_POLICY = RetryPolicy(attempts_max=12)  # some ten seconds in all
 
 
-async def patiently(db: AsyncConnection, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+async def call_with_retries(db: AsyncConnection, operation: str, request: dict[str, Any]) -> dict[str, Any]:
     """Return the response to an operation; raise the fault that stays when waiting is of no use."""
-    return await AsyncDriver(db, _PATIENCE).run(_once(operation, request))
+    return await AsyncDriver(db, _RETRY_POLICY).run(_single_call(operation, request))
 
 
-def _once(operation: str, request: dict[str, Any]) -> Program[dict[str, Any]]:
+def _single_call(operation: str, request: dict[str, Any]) -> Program[dict[str, Any]]:
     answer: dict[str, Any] = yield Call(operation, request)
     return answer

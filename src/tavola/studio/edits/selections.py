@@ -15,13 +15,13 @@ from tavola.expressions.conditions import compile_decider
 from tavola.expressions.nodes import ConditionNode
 from tavola.handles import AsyncConnection
 from tavola.limits import BATCH_GET_KEYS_MAX
-from tavola.studio.edits.layouts import Layout
-from tavola.studio.edits.retries import patiently
-from tavola.studio.edits.validation import admit
-from tavola.studio.problems import Refused
-from tavola.studio.queries.conditions import check_condition, joined
-from tavola.studio.queries.planner import BrowseQuestion, plan
-from tavola.studio.queries.read_targets import ways_of
+from tavola.studio.edits.layouts import TableLayout
+from tavola.studio.edits.retries import call_with_retries
+from tavola.studio.edits.validation import validate_item
+from tavola.studio.problems import RequestRefused
+from tavola.studio.queries.conditions import check_condition, combine_conditions
+from tavola.studio.queries.planner import ItemQuery, plan_query
+from tavola.studio.queries.read_targets import read_targets
 from tavola.studio.studio import Studio
 from tavola.studio.types import Item as GivenItem
 from tavola.values import Item
@@ -36,7 +36,7 @@ class ItemSelection:
 
     table: str
     keys: tuple[GivenItem, ...] | None = None
-    question: BrowseQuestion | None = None
+    question: ItemQuery | None = None
     as_of: str | None = None
 
 
@@ -49,7 +49,7 @@ class SliceCursor:
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class ItemSlice:
     """Some of the items, how many were looked at for them, what it took, and where to go on."""
 
     items: tuple[Item, ...]
@@ -59,50 +59,50 @@ class Slice:
     next: SliceCursor | None
 
 
-def found_by(selection: ItemSelection) -> frozenset[str]:
+def query_attributes(selection: ItemSelection) -> frozenset[str]:
     """Return the attributes that a selection's question is about: an item of which one changes may be found no more."""
     conditions = () if selection.question is None else selection.question.conditions
     return frozenset(str(condition.steps[0]) for condition in conditions)
 
 
 async def read_slice(
-    studio: Studio, layout: Layout, selection: ItemSelection, cursor: SliceCursor | None, limit: int
-) -> Slice:
+    studio: Studio, layout: TableLayout, selection: ItemSelection, cursor: SliceCursor | None, limit: int
+) -> ItemSlice:
     """Return the next items of a selection, whole, at most about `limit` of them."""
     if selection.keys is not None:
-        return await _by_keys(studio, layout, selection, cursor or SliceCursor(), limit)
-    question = selection.question or BrowseQuestion(selection.table, as_of=selection.as_of)
+        return await _read_keys(studio, layout, selection, cursor or SliceCursor(), limit)
+    question = selection.question or ItemQuery(selection.table, as_of=selection.as_of)
     if question.table != selection.table:
-        raise Refused(
+        raise RequestRefused(
             "selection-malformed",
             "Two tables are named",
             f"The selection is of {selection.table}, and its question of {question.table}.",
             "Name one.",
         )
-    described = (await patiently(studio.db, "DescribeTable", {"TableName": selection.table}))["Table"]
-    planned = plan(ways_of(described), question)
+    described = (await call_with_retries(studio.db, "DescribeTable", {"TableName": selection.table}))["Table"]
+    planned = plan_query(read_targets(described), question)
     request = {**planned.request, "ReturnConsumedCapacity": "TOTAL"}
     if planned.route.operation != "GetItem":
         request["Limit"] = limit
         if cursor is not None and cursor.after is not None:
             request["ExclusiveStartKey"] = cursor.after
-    db = await studio.at(question.as_of or selection.as_of)
-    answer = await patiently(db, planned.route.operation, request)
+    db = await studio.connection_at(question.as_of or selection.as_of)
+    answer = await call_with_retries(db, planned.route.operation, request)
     found: list[Item] = [answer["Item"]] if "Item" in answer else answer.get("Items", [])
     units = answer.get("ConsumedCapacity", {}).get("CapacityUnits", 0.0)
-    found = _that(planned.tested, found)
-    if planned.route.way.projection != "ALL":
+    found = _matching(planned.studio_test, found)
+    if planned.route.target.projection != "ALL":
         keys = [layout.key_of(item) for item in found]
         found, more = await get_items(db, layout, keys, consistent=db is studio.db)
         # The index may be behind the table: what the question would not find there is not in the selection.
-        found = _that(joined([check_condition(each) for each in question.conditions]), found)
+        found = _matching(combine_conditions([check_condition(each) for each in question.conditions]), found)
         units += more
     last = answer.get("LastEvaluatedKey")
     following = None if last is None else SliceCursor(after=last)
-    return Slice(tuple(found), (), answer.get("ScannedCount", len(found)), units, following)
+    return ItemSlice(tuple(found), (), answer.get("ScannedCount", len(found)), units, following)
 
 
-def _that(node: ConditionNode | None, items: list[Item]) -> list[Item]:
+def _matching(node: ConditionNode | None, items: list[Item]) -> list[Item]:
     """Return the items of which a condition holds."""
     if node is None:
         return items
@@ -110,30 +110,30 @@ def _that(node: ConditionNode | None, items: list[Item]) -> list[Item]:
     return [item for item in items if test(item, {})]
 
 
-async def _by_keys(
-    studio: Studio, layout: Layout, selection: ItemSelection, cursor: SliceCursor, limit: int
-) -> Slice:
+async def _read_keys(
+    studio: Studio, layout: TableLayout, selection: ItemSelection, cursor: SliceCursor, limit: int
+) -> ItemSlice:
     keys = selection.keys or ()
     place = cursor.place + max(1, limit)
     # In DynamoDB's own spelling, or 1.0 would not be found to be 1.
-    wanted = [admit(layout.key_of(key)).item for key in keys[cursor.place : place]]
-    db = await studio.at(selection.as_of)
+    wanted = [validate_item(layout.key_of(key)).item for key in keys[cursor.place : place]]
+    db = await studio.connection_at(selection.as_of)
     found, units = await get_items(db, layout, wanted, consistent=not selection.as_of)
-    have = {layout.place_of(item) for item in found}
-    missing = tuple(key for key in wanted if layout.place_of(key) not in have)
+    have = {layout.identity_of(item) for item in found}
+    missing = tuple(key for key in wanted if layout.identity_of(key) not in have)
     following = SliceCursor(place) if place < len(keys) else None
-    return Slice(tuple(found), missing, len(wanted), units, following)
+    return ItemSlice(tuple(found), missing, len(wanted), units, following)
 
 
 async def get_items(
-    db: AsyncConnection, layout: Layout, keys: Sequence[Item], *, consistent: bool, bare: bool = False
+    db: AsyncConnection, layout: TableLayout, keys: Sequence[Item], *, consistent: bool, bare: bool = False
 ) -> tuple[list[Item], float]:
     """Return the items of keys in the keys' order, and the units that it took; each key once; `bare`: their keys alone."""
     wanting: dict[str, Any] = {"ConsistentRead": consistent}
     if bare:
         names = {f"#k{at}": name for at, name in enumerate(layout.schema.names)}
         wanting |= {"ProjectionExpression": ", ".join(names), "ExpressionAttributeNames": names}
-    wanted = {layout.place_of(key): key for key in keys}
+    wanted = {layout.identity_of(key): key for key in keys}
     found: dict[tuple[str, ...], Item] = {}
     units = 0.0
     places = list(wanted)
@@ -144,16 +144,16 @@ async def get_items(
                 "RequestItems": {layout.table: {**wanting, "Keys": left}},
                 "ReturnConsumedCapacity": "TOTAL",
             }
-            answer = await patiently(db, "BatchGetItem", request)
+            answer = await call_with_retries(db, "BatchGetItem", request)
             items: list[Item] = answer["Responses"].get(layout.table, [])
-            found |= {layout.place_of(item): item for item in items}
+            found |= {layout.identity_of(item): item for item in items}
             units += sum(each["CapacityUnits"] for each in answer.get("ConsumedCapacity", ()))
             left = answer.get("UnprocessedKeys", {}).get(layout.table, {}).get("Keys", [])
             if not left:
                 break
             await asyncio.sleep(_FIRST_DELAY_S * 2**attempt)
         else:
-            raise Refused(
+            raise RequestRefused(
                 "throttled",
                 "Throttled",
                 f"{layout.table} gave {len(found):,} of {len(wanted):,} items and then no more.",

@@ -14,12 +14,12 @@ from tavola.expressions.renderer import Renderer
 from tavola.limits import TTL_PAST_S_MAX
 from tavola.model import OWNER_ATTRIBUTE, UNIQUE, UNIQUE_ATTRIBUTE, Unique, unique_of
 from tavola.model.document import EntityDesign, TableDesign
-from tavola.studio.field_values import FieldUnreadable, values_of
+from tavola.studio.field_values import FieldUnreadable, field_values
 from tavola.values import Item
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class UniqueGuard:
     """The item that keeps one value for its owner."""
 
     field: str
@@ -33,14 +33,14 @@ class Guard:
         return owner
 
 
-def guards_of(table: TableDesign, entity: EntityDesign, item: Item | None) -> dict[str, Guard]:
+def item_guards(table: TableDesign, entity: EntityDesign, item: Item | None) -> dict[str, UniqueGuard]:
     """Return the guards of an item by their keys; values that cannot be read have none."""
     if item is None or table.foreign:
         return {}
-    found: dict[str, Guard] = {}
+    found: dict[str, UniqueGuard] = {}
     for unique in _uniques(table, entity):
         try:
-            values = values_of(entity, item, tuple(unique.fields))
+            values = field_values(entity, item, tuple(unique.fields))
         except FieldUnreadable:
             continue
         text = unique.text(values)
@@ -49,14 +49,18 @@ def guards_of(table: TableDesign, entity: EntityDesign, item: Item | None) -> di
     return found
 
 
-def claim(table: TableDesign, guard: Guard, owners: tuple[Item, ...], now_s: float) -> dict[str, Any]:
+def claim_action(
+    table: TableDesign, guard: UniqueGuard, owners: tuple[Item, ...], now_s: float
+) -> dict[str, Any]:
     """Return the action of a transaction that takes a value: from nobody, from one that has ended, or from the owners."""
-    return {"Put": _free({"TableName": table.name, "Item": guard.item}, table, owners, now_s)}
+    return {"Put": _unless_taken({"TableName": table.name, "Item": guard.item}, table, owners, now_s)}
 
 
-def release(table: TableDesign, guard: Guard, owners: tuple[Item, ...], now_s: float) -> dict[str, Any]:
+def release_action(
+    table: TableDesign, guard: UniqueGuard, owners: tuple[Item, ...], now_s: float
+) -> dict[str, Any]:
     """Return the action of a transaction that gives a value back; it fails where another has it."""
-    return {"Delete": _free({"TableName": table.name, "Key": guard.key}, table, owners, now_s)}
+    return {"Delete": _unless_taken({"TableName": table.name, "Key": guard.key}, table, owners, now_s)}
 
 
 def _uniques(table: TableDesign, entity: EntityDesign) -> list[Unique]:
@@ -71,7 +75,7 @@ def _uniques(table: TableDesign, entity: EntityDesign) -> list[Unique]:
     return found
 
 
-def _guard(table: TableDesign, unique: Unique, text: str, item: Item) -> Guard:
+def _guard(table: TableDesign, unique: Unique, text: str, item: Item) -> UniqueGuard:
     settings = table.settings
     guard: Item = {name: {"S": text} for name in settings.key_names}
     key = dict(guard)
@@ -81,10 +85,10 @@ def _guard(table: TableDesign, unique: Unique, text: str, item: Item) -> Guard:
         guard[settings.ttl] = item[settings.ttl]
     guard[UNIQUE_ATTRIBUTE] = {"S": f"{unique.entity}.{unique.field}"}
     guard[OWNER_ATTRIBUTE] = {"M": {name: item[name] for name in settings.key_names if name in item}}
-    return Guard(unique.field, guard, key)
+    return UniqueGuard(unique.field, guard, key)
 
 
-def _free(
+def _unless_taken(
     request: dict[str, Any], table: TableDesign, owners: tuple[Item, ...], now_s: float
 ) -> dict[str, Any]:
     settings = table.settings

@@ -16,18 +16,18 @@ import msgspec
 from tavola.errors import TavolaError
 from tavola.keys import KeyRefused, KeySchema
 from tavola.limits import HASH_KEY_BYTES_MAX, ITEM_BYTES_MAX, NESTING_LEVELS_MAX, RANGE_KEY_BYTES_MAX
-from tavola.studio.edits.layouts import Layout
+from tavola.studio.edits.layouts import TableLayout
 from tavola.values import TAGS, Item, ValueMalformed, ValueRefused, admit_item, admit_value
 
 Severity = Literal["error", "warning"]
-FLAWS_MAX = 100  # of one item; a person mends the first few and looks again
+ISSUES_MAX = 100  # of one item; a person mends the first few and looks again
 
 _NAMES = {"S": "text (S)", "N": "number (N)", "B": "binary (B)"}
 _INVALID = "One or more parameter values were invalid: "
 
 
 @dataclass(frozen=True, slots=True)
-class ItemFlaw:
+class ItemIssue:
     """Something wrong with an item: where, as names of members and places in lists; what; and how bad it is."""
 
     path: tuple[str, ...]  # none: the item as a whole
@@ -36,21 +36,21 @@ class ItemFlaw:
 
 
 @dataclass(frozen=True, slots=True)
-class Admission:
+class ValidatedItem:
     """An item as DynamoDB would store it, with its bytes; or what is wrong with it."""
 
     item: Item
     bytes: int
-    flaws: tuple[ItemFlaw, ...]
+    issues: tuple[ItemIssue, ...]
 
 
-def admit(given: Mapping[str, Any]) -> Admission:
+def validate_item(given: Mapping[str, Any]) -> ValidatedItem:
     """Return an item admitted, with every flaw of its values; of one with flaws the bytes are a guess."""
     # A copy, because admission rewrites numbers in place; by way of JSON, which is ten times as fast as deepcopy.
     item: Item = msgspec.json.decode(msgspec.json.encode(given))
     try:
         size = admit_item(item)
-        flaws: list[ItemFlaw] = []
+        flaws: list[ItemIssue] = []
     except (ValueRefused, ValueMalformed):
         size = 0
         flaws = []
@@ -58,27 +58,27 @@ def admit(given: Mapping[str, Any]) -> Admission:
             try:
                 size += admit_item({name: value})
             except (ValueRefused, ValueMalformed) as error:
-                size += _rough(name) + _rough(value)
-                flaws += _inside((name,), value, error)
-    return Admission(item, size, tuple(flaws[:FLAWS_MAX]))
+                size += _estimate_bytes(name) + _estimate_bytes(value)
+                flaws += _locate_issues((name,), value, error)
+    return ValidatedItem(item, size, tuple(flaws[:ISSUES_MAX]))
 
 
-def size_flaws(size: int) -> Iterator[ItemFlaw]:
+def size_issues(size: int) -> Iterator[ItemIssue]:
     """Give what is wrong with an item of so many bytes."""
     if size > ITEM_BYTES_MAX:
-        yield ItemFlaw((), f"It has {size:,} bytes, and an item has at most {ITEM_BYTES_MAX:,} (400 KB).")
+        yield ItemIssue((), f"It has {size:,} bytes, and an item has at most {ITEM_BYTES_MAX:,} (400 KB).")
 
 
-def _rough(value: Any) -> int:
+def _estimate_bytes(value: Any) -> int:
     """Return about how many bytes something counts for that is no value."""
     if isinstance(value, Mapping):
-        return sum(_rough(name) + _rough(each) for name, each in value.items())
+        return sum(_estimate_bytes(name) + _estimate_bytes(each) for name, each in value.items())
     if isinstance(value, list):
-        return sum(map(_rough, value))
+        return sum(map(_estimate_bytes, value))
     return len(str(value).encode(errors="replace"))
 
 
-def _inside(path: tuple[str, ...], value: Any, error: TavolaError) -> Iterator[ItemFlaw]:
+def _locate_issues(path: tuple[str, ...], value: Any, error: TavolaError) -> Iterator[ItemIssue]:
     """Give what is wrong inside a value that was refused: the members that are, or the value itself."""
     found = False
     # What is too deep is so at the first container beyond the limit, and not at the innermost.
@@ -88,9 +88,9 @@ def _inside(path: tuple[str, ...], value: Any, error: TavolaError) -> Iterator[I
             admit_value(deepcopy(member), len(path))
         except (ValueRefused, ValueMalformed) as inner:
             found = True
-            yield from _inside((*path, step), member, inner)
+            yield from _locate_issues((*path, step), member, inner)
     if not found:
-        yield ItemFlaw(path, _sentence(error))
+        yield ItemIssue(path, _sentence(error))
 
 
 def _members(value: Any) -> Iterator[tuple[str, Any]]:
@@ -108,31 +108,31 @@ def _members(value: Any) -> Iterator[tuple[str, Any]]:
 
 def _sentence(error: TavolaError) -> str:
     text = str(error).removeprefix(_INVALID)
-    return f"{text}; the types are {', '.join(TAGS)}." if "datatype" in text else _ended(text)
+    return f"{text}; the types are {', '.join(TAGS)}." if "datatype" in text else _with_full_stop(text)
 
 
-def _ended(text: str) -> str:
+def _with_full_stop(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def key_flaws(layout: Layout, item: Item) -> Iterator[ItemFlaw]:
+def key_issues(layout: TableLayout, item: Item) -> Iterator[ItemIssue]:
     """Give what is wrong with the attributes of keys: the table's must be there, an index's must fit if they are."""
     for attribute in layout.schema.attributes:
         if attribute.name not in item:
             text = f"It is part of the table's key and must be there, as a {_NAMES[attribute.type]}."
-            yield ItemFlaw((attribute.name,), text)
+            yield ItemIssue((attribute.name,), text)
     seen: set[tuple[str, str]] = set()
     for schema, place in (
         (layout.schema, "the table's key"),
         *((index.schema, f"the key of {index.name}") for index in layout.indexes),
     ):
-        for flaw in _of_schema(schema, place, item):
+        for flaw in _schema_issues(schema, place, item):
             if (flaw.path[0], flaw.text) not in seen:
                 seen.add((flaw.path[0], flaw.text))
                 yield flaw
 
 
-def _of_schema(schema: KeySchema, place: str, item: Item) -> Iterator[ItemFlaw]:
+def _schema_issues(schema: KeySchema, place: str, item: Item) -> Iterator[ItemIssue]:
     wrong = False
     for attribute in schema.attributes:
         value = item.get(attribute.name)
@@ -143,10 +143,10 @@ def _of_schema(schema: KeySchema, place: str, item: Item) -> Iterator[ItemFlaw]:
             wrong = True
             held = next((tag for tag in value if tag in TAGS), "nothing")
             text = f"{place[0].upper()}{place[1:]} wants a {_NAMES[attribute.type]} here, and it is {held}."
-            yield ItemFlaw((attribute.name,), text)
+            yield ItemIssue((attribute.name,), text)
         elif not content:
             wrong = True
-            yield ItemFlaw((attribute.name,), f"An attribute of {place} cannot be empty.")
+            yield ItemIssue((attribute.name,), f"An attribute of {place} cannot be empty.")
     if wrong:
         return
     try:
@@ -157,7 +157,7 @@ def _of_schema(schema: KeySchema, place: str, item: Item) -> Iterator[ItemFlaw]:
         elif refused.reason == "range-size":
             text = f"A sort key has at most {RANGE_KEY_BYTES_MAX:,} bytes, and this one has more."
         else:
-            text = _ended(str(refused))
-        yield ItemFlaw((refused.name,), text)
+            text = _with_full_stop(str(refused))
+        yield ItemIssue((refused.name,), text)
     except (ValueRefused, ValueMalformed, ValueError, AttributeError):
         return  # what stands there is no value, which is told already

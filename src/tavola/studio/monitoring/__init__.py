@@ -4,8 +4,17 @@ Holds the observer notified of every call, request metrics, and the heat of keys
 """
 
 from tavola.studio.monitoring.heat_recorder import HeatRecorder
-from tavola.studio.monitoring.monitor import OwnBackend, Watch, counted, owned
-from tavola.studio.monitoring.observed_backend import TellingBackend, told_by
-from tavola.studio.monitoring.request_metrics import Measures
+from tavola.studio.monitoring.monitor import MarkedBackend, Monitor, count_own_calls, mark_connection
+from tavola.studio.monitoring.observed_backend import ObservedBackend, observe_connection
+from tavola.studio.monitoring.request_metrics import RequestMetrics
 
-__all__ = ["HeatRecorder", "Measures", "OwnBackend", "TellingBackend", "Watch", "counted", "owned", "told_by"]
+__all__ = [
+    "HeatRecorder",
+    "MarkedBackend",
+    "Monitor",
+    "ObservedBackend",
+    "RequestMetrics",
+    "count_own_calls",
+    "mark_connection",
+    "observe_connection",
+]

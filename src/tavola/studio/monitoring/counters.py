@@ -69,30 +69,30 @@ _UNITS = 4
 _BESIDE_BYTES = 1024  # of a slice, beside its numbers
 
 
-class Asked(NamedTuple):
+class CallKind(NamedTuple):
     """What calls have in common: the operation, and the tables that they touched or named."""
 
     operation: str
     tables: tuple[str, ...]
 
-    def fits(self, table: str | None, operation: str | None) -> bool:
+    def matches(self, table: str | None, operation: str | None) -> bool:
         """Tell whether it is of a table and an operation; None: whichever."""
         return (table is None or table in self.tables) and (operation is None or operation == self.operation)
 
 
-class Place(NamedTuple):
+class CapacityTarget(NamedTuple):
     """Where units are consumed."""
 
     table: str
     index_name: str | None
 
 
-ALL_OTHERS = Asked(OTHERS, ())
-OTHER_PLACES = Place(OTHERS, None)
+OTHER_KINDS = CallKind(OTHERS, ())
+OTHER_TARGETS = CapacityTarget(OTHERS, None)
 
 
 @dataclass(slots=True)
-class Tally:
+class CallTally:
     """How many calls there were, and what became of them."""
 
     requests: int = 0
@@ -106,7 +106,7 @@ class Tally:
     writes: float = 0.0
     codes: dict[str, int] = field(default_factory=dict)
 
-    def add(self, other: Tally) -> None:
+    def add(self, other: CallTally) -> None:
         """Add what another counted."""
         self.requests += other.requests
         self.faults += other.faults
@@ -122,10 +122,10 @@ class Tally:
 
 
 @dataclass(slots=True)
-class Cell:
+class CallCounter:
     """The calls of one kind, and how long they took."""
 
-    tally: Tally = field(default_factory=Tally)
+    tally: CallTally = field(default_factory=CallTally)
     latency: Counts = field(default_factory=dict)
     took: list[float] = field(default_factory=list)  # durations that are in neither yet
 
@@ -142,7 +142,7 @@ class Cell:
             latency[bucket] = latency.get(bucket, 0) + 1
         took.clear()
 
-    def add(self, other: Cell) -> None:
+    def add(self, other: CallCounter) -> None:
         """Add what another counted."""
         other.settle()
         self.tally.add(other.tally)
@@ -154,7 +154,7 @@ class Cell:
         return quantiles(self.latency, self.tally.slowest_s)
 
 
-class Used:
+class CapacityUse:
     """Units read and written in a place, and the most of each in a second."""
 
     __slots__ = ("peak_reads", "peak_writes", "reads", "writes")
@@ -170,7 +170,7 @@ class Used:
         self.peak_writes = max(self.peak_writes, peak_writes)
 
 
-class Slice:
+class CounterSlice:
     """What was counted since `start_s`; it is open while it is counted in."""
 
     __slots__ = ("cells", "length_s", "places", "start_s")
@@ -178,35 +178,35 @@ class Slice:
     def __init__(self, start_s: int, length_s: int = 1) -> None:
         self.start_s = start_s
         self.length_s = length_s
-        self.cells: dict[Asked, Cell] = {}
-        self.places: dict[Place, Used] = {}
+        self.cells: dict[CallKind, CallCounter] = {}
+        self.places: dict[CapacityTarget, CapacityUse] = {}
 
-    def cell(self, asked: Asked) -> Cell:
+    def cell(self, asked: CallKind) -> CallCounter:
         """Return where calls of this kind are counted."""
         found = self.cells.get(asked)
         if found is None:
             if len(self.cells) >= CELLS_MAX:
-                asked = ALL_OTHERS
-            found = self.cells.setdefault(asked, Cell())
+                asked = OTHER_KINDS
+            found = self.cells.setdefault(asked, CallCounter())
         return found
 
-    def place(self, place: Place) -> Used:
+    def place(self, place: CapacityTarget) -> CapacityUse:
         """Return where the units of a table or index are counted."""
         found = self.places.get(place)
         if found is None:
             if len(self.places) >= PLACES_MAX:
-                place = OTHER_PLACES
-            found = self.places.setdefault(place, Used())
+                place = OTHER_TARGETS
+            found = self.places.setdefault(place, CapacityUse())
         return found
 
-    def take(self, other: Slice) -> None:
+    def take(self, other: CounterSlice) -> None:
         """Count what a shorter slice counted."""
         for asked, cell in other.cells.items():
             self.cell(asked).add(cell)
         for place, used in other.places.items():
             self.place(place).add(used.reads, used.writes, *other.peaks(used))
 
-    def peaks(self, used: Used) -> tuple[float, float]:
+    def peaks(self, used: CapacityUse) -> tuple[float, float]:
         """Return the most units read and written in a second: in a slice of one, all of them."""
         return (used.reads, used.writes) if self.length_s == 1 else (used.peak_reads, used.peak_writes)
 
@@ -226,7 +226,7 @@ class ClosedSlice:
         *("kinds", "places", "start_s"),
     )
 
-    def __init__(self, of: Slice) -> None:
+    def __init__(self, of: CounterSlice) -> None:
         self.start_s = of.start_s
         self.kinds = tuple(of.cells)
         self.places = tuple(of.places)
@@ -251,7 +251,7 @@ class ClosedSlice:
         for used in of.places.values():
             self._units.extend((used.reads, used.writes, *of.peaks(used)))
         self._asked: tuple[str | None, str | None] | None = None
-        self._told: tuple[Tally, tuple[float, ...] | None] = Tally(), None
+        self._told: tuple[CallTally, tuple[float, ...] | None] = CallTally(), None
 
     @property
     def bytes(self) -> int:
@@ -260,7 +260,7 @@ class ClosedSlice:
         names = len(self.kinds) + len(self.places) + sum(map(len, self._codes.values()))
         return _BESIDE_BYTES + numbers + 100 * names
 
-    def add_to(self, cell: Cell, at: int) -> None:
+    def add_to(self, cell: CallCounter, at: int) -> None:
         """Add the calls of one kind to others."""
         numbers, tally, latency = self._numbers[at * _NUMBERS : (at + 1) * _NUMBERS], cell.tally, cell.latency
         tally.requests += int(numbers[0])
@@ -278,39 +278,39 @@ class ClosedSlice:
         for bucket, count in zip(self._buckets[span], self._counts[span], strict=True):
             latency[bucket] = latency.get(bucket, 0) + count
 
-    def used(self) -> Iterator[tuple[Place, tuple[float, ...]]]:
+    def used(self) -> Iterator[tuple[CapacityTarget, tuple[float, ...]]]:
         """Yield where units were consumed: those read and written, and the most of each in a second."""
         for at, place in enumerate(self.places):
             yield place, tuple(self._units[at * _UNITS : (at + 1) * _UNITS])
 
-    def of(self, table: str | None, operation: str | None) -> Iterator[tuple[int, Asked]]:
+    def matching(self, table: str | None, operation: str | None) -> Iterator[tuple[int, CallKind]]:
         """Yield the kinds of calls of a table and an operation, each with its place."""
         for at, asked in enumerate(self.kinds):
-            if asked.fits(table, operation):
+            if asked.matches(table, operation):
                 yield at, asked
 
-    def told(self, table: str | None, operation: str | None) -> tuple[Tally, tuple[float, ...] | None]:
+    def summary(self, table: str | None, operation: str | None) -> tuple[CallTally, tuple[float, ...] | None]:
         """Return how many such calls there were and how long they took, at the usual shares; None if there were none."""
         if self._asked != (table, operation):
-            cell = sum_of((self,), table, operation)
+            cell = sum_slices((self,), table, operation)
             self._told = cell.tally, cell.quantiles()
             self._asked = (table, operation)
         return self._told
 
     def unnamed(self) -> ClosedSlice:
         """Return the same in all, of which nothing is told apart."""
-        whole = Slice(self.start_s, 0)
-        whole.cells[ALL_OTHERS] = sum_of((self,), None, None)
-        used = whole.places[OTHER_PLACES] = Used()
+        whole = CounterSlice(self.start_s, 0)
+        whole.cells[OTHER_KINDS] = sum_slices((self,), None, None)
+        used = whole.places[OTHER_TARGETS] = CapacityUse()
         for _, units in self.used():
             used.add(*units)
         return whole.closed()
 
 
-def sum_of(slices: Iterable[ClosedSlice], table: str | None, operation: str | None) -> Cell:
+def sum_slices(slices: Iterable[ClosedSlice], table: str | None, operation: str | None) -> CallCounter:
     """Return what several slices counted of a table and an operation."""
-    cell = Cell()
+    cell = CallCounter()
     for each in slices:
-        for at, _ in each.of(table, operation):
+        for at, _ in each.matching(table, operation):
             each.add_to(cell, at)
     return cell

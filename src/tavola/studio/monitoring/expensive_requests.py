@@ -21,8 +21,8 @@ from typing import Any, Literal
 
 from tavola.engine import ItemAccess
 from tavola.protocol.faults import Fault
-from tavola.studio.monitoring.counters import CELLS_MAX, Asked
-from tavola.studio.monitoring.request_shapes import form_of, shape_of
+from tavola.studio.monitoring.counters import CELLS_MAX, CallKind
+from tavola.studio.monitoring.request_shapes import request_form, request_shape
 
 By = Literal["units", "time"]
 
@@ -37,7 +37,7 @@ _KEPT_S = 21_600
 
 
 @dataclass(frozen=True, slots=True)
-class Consumed:
+class RequestUnits:
     """The units that a request consumed in one place."""
 
     table: str  # the ARN
@@ -48,22 +48,22 @@ class Consumed:
 
 
 @dataclass(frozen=True, slots=True)
-class Dear:
+class ExpensiveRequest:
     """One request, with what it cost."""
 
     number: int  # in the order in which they came
-    asked: Asked
+    kind: CallKind
     at_s: float
     took_s: float
     units: float
-    consumed: tuple[Consumed, ...]
+    consumed: tuple[RequestUnits, ...]
     items: int  # how many items or partitions were touched
     fault: str | None
     shape: bytes  # JSON
     form: int  # the same of two requests that differ in their values alone
 
 
-class Mark:
+class KindLeaders:
     """The dearest of one kind in the running minute, by their forms, and what another must exceed to be looked at.
 
     To know its form a request must be taken apart. So in each second the first is looked at, and then whichever is
@@ -72,45 +72,45 @@ class Mark:
 
     __slots__ = ("asked", "by_time", "by_units", "time", "units")
 
-    def __init__(self, asked: Asked) -> None:
-        self.asked = asked
-        self.by_units: dict[int, Dear] = {}
-        self.by_time: dict[int, Dear] = {}
+    def __init__(self, kind: CallKind) -> None:
+        self.asked = kind
+        self.by_units: dict[int, ExpensiveRequest] = {}
+        self.by_time: dict[int, ExpensiveRequest] = {}
         self.units = 0.0
         self.time = -1.0
 
-    def keep(self, dear: Dear) -> None:
+    def keep(self, dear: ExpensiveRequest) -> None:
         """Keep a request where it is the dearest of its form, by what it consumed or by how long it took."""
         self.units = max(self.units, dear.units)
         self.time = max(self.time, dear.took_s)
         if dear.units > 0.0:
-            _keep("units", self.by_units, dear)
-        _keep("time", self.by_time, dear)
+            _keep_most_expensive("units", self.by_units, dear)
+        _keep_most_expensive("time", self.by_time, dear)
 
     def turn(self) -> None:
         """Begin a second: whatever is dearer than the least that is kept is worth a look."""
         self.units = min((dear.units for dear in self.by_units.values()), default=0.0)
         self.time = min((dear.took_s for dear in self.by_time.values()), default=-1.0)
 
-    def of(self, by: By) -> Iterable[Dear]:
+    def of(self, by: By) -> Iterable[ExpensiveRequest]:
         """Return what is kept."""
         return (self.by_units if by == "units" else self.by_time).values()
 
 
-_FULL = Mark(Asked("", ()))
+_FULL = KindLeaders(CallKind("", ()))
 """The mark of what is too many to be looked at."""
 _FULL.units = _FULL.time = inf
 
 
-class Dearest:
+class ExpensiveRequests:
     """Keeps the dearest requests of some hours; how many is bounded, and how much of each."""
 
     def __init__(self) -> None:
         self._minute = -1
         self._number = 0
-        self._marks: dict[tuple[Asked, str | None], Mark] = {}
-        self._minutes: deque[tuple[int, dict[By, tuple[Dear, ...]]]] = deque()
-        self._later: deque[tuple[int, dict[By, tuple[Dear, ...]]]] = deque()
+        self._marks: dict[tuple[CallKind, str | None], KindLeaders] = {}
+        self._minutes: deque[tuple[int, dict[By, tuple[ExpensiveRequest, ...]]]] = deque()
+        self._later: deque[tuple[int, dict[By, tuple[ExpensiveRequest, ...]]]] = deque()
 
     def turn(self, second: int) -> None:
         """Begin a second; what was marked before may be of a minute that is over."""
@@ -118,19 +118,19 @@ class Dearest:
         if minute > self._minute or minute < self._minute - 1:
             self._close(minute)
 
-    def mark(self, asked: Asked, index: str | None) -> Mark:
+    def leaders_of(self, asked: CallKind, index: str | None) -> KindLeaders:
         """Return the mark of a kind for a second that begins; requests to an index are a kind of their own."""
         found = self._marks.get((asked, index))
         if found is None:
             if len(self._marks) >= CELLS_MAX:
                 return _FULL
-            found = self._marks[asked, index] = Mark(asked)
+            found = self._marks[asked, index] = KindLeaders(asked)
         found.turn()
         return found
 
     def keep(
         self,
-        mark: Mark,
+        mark: KindLeaders,
         began_s: float,
         took_s: float,
         touches: Sequence[ItemAccess],
@@ -141,24 +141,24 @@ class Dearest:
         """Look at a request: keep it if it is the dearest of its form, and its form among the dearest."""
         if mark is _FULL:
             return
-        shape = shape_of(mark.asked.operation, body)
+        shape = request_shape(mark.asked.operation, body)
         self._number += 1
         mark.keep(
-            Dear(
+            ExpensiveRequest(
                 number=self._number,
-                asked=mark.asked,
+                kind=mark.asked,
                 at_s=began_s,
                 took_s=took_s,
                 units=units,
-                consumed=_summed(touches),
+                consumed=_sum_units(touches),
                 items=len({(touch.table, touch.key) for touch in touches}),
                 fault=None if fault is None else fault.code,
                 shape=shape,
-                form=hash(form_of(shape)),
+                form=hash(request_form(shape)),
             )
         )
 
-    def of(self, by: By) -> list[Dear]:
+    def of(self, by: By) -> list[ExpensiveRequest]:
         """Return all that is kept, in no order."""
         spans = [dear for spans in (self._later, self._minutes) for _, dears in spans for dear in dears[by]]
         return spans + [dear for mark in self._marks.values() for dear in mark.of(by)]
@@ -175,7 +175,7 @@ class Dearest:
             self._later.clear()
         elif self._minute >= 0:
             closed = {
-                by: _dearest(by, (dear for mark in self._marks.values() for dear in mark.of(by)))
+                by: _most_expensive(by, (dear for mark in self._marks.values() for dear in mark.of(by)))
                 for by in _BOTH
             }
             self._minutes.append((self._minute * _MINUTE_S, closed))
@@ -187,7 +187,7 @@ class Dearest:
             start_s -= start_s % _LATER_S
             if self._later and self._later[-1][0] == start_s:
                 _, others = self._later.pop()
-                dears = {by: _dearest(by, (*others[by], *dears[by])) for by in _BOTH}
+                dears = {by: _most_expensive(by, (*others[by], *dears[by])) for by in _BOTH}
             self._later.append((start_s, dears))
         while self._later and self._later[0][0] < now_s - _KEPT_S:
             self._later.popleft()
@@ -196,31 +196,31 @@ class Dearest:
 _BOTH: tuple[By, ...] = ("units", "time")
 
 
-def _cost(by: By, dear: Dear) -> float:
+def _cost(by: By, dear: ExpensiveRequest) -> float:
     return dear.units if by == "units" else dear.took_s
 
 
-def chosen(
-    by: By, dears: Iterable[Dear], since_s: float, table: str | None, operation: str | None
-) -> list[Dear]:
+def select_requests(
+    by: By, dears: Iterable[ExpensiveRequest], since_s: float, table: str | None, operation: str | None
+) -> list[ExpensiveRequest]:
     """Return those since then of a table and an operation, the dearest first; one of each form."""
-    return _of_each_form(
-        by, (each for each in dears if each.at_s >= since_s and each.asked.fits(table, operation))
+    return _one_per_form(
+        by, (each for each in dears if each.at_s >= since_s and each.kind.matches(table, operation))
     )
 
 
-def _of_each_form(by: By, dears: Iterable[Dear]) -> list[Dear]:
-    forms: dict[object, Dear] = {}
+def _one_per_form(by: By, dears: Iterable[ExpensiveRequest]) -> list[ExpensiveRequest]:
+    forms: dict[object, ExpensiveRequest] = {}
     for dear in sorted(dears, key=lambda dear: (-_cost(by, dear), -dear.number)):
-        forms.setdefault((dear.asked, dear.form), dear)
+        forms.setdefault((dear.kind, dear.form), dear)
     return list(forms.values())
 
 
-def _dearest(by: By, dears: Iterable[Dear]) -> tuple[Dear, ...]:
+def _most_expensive(by: By, dears: Iterable[ExpensiveRequest]) -> tuple[ExpensiveRequest, ...]:
     """Return the dearest of a span that is over, as many as there is room for."""
-    kept: list[Dear] = []
+    kept: list[ExpensiveRequest] = []
     room = SPAN_BYTES_MAX
-    for dear in _of_each_form(by, dears)[:ALL_MAX]:
+    for dear in _one_per_form(by, dears)[:ALL_MAX]:
         room -= len(dear.shape)
         if room < 0:
             break
@@ -228,7 +228,7 @@ def _dearest(by: By, dears: Iterable[Dear]) -> tuple[Dear, ...]:
     return tuple(kept)
 
 
-def _keep(by: By, forms: dict[int, Dear], dear: Dear) -> None:
+def _keep_most_expensive(by: By, forms: dict[int, ExpensiveRequest], dear: ExpensiveRequest) -> None:
     known = forms.get(dear.form)
     if known is None or _cost(by, known) < _cost(by, dear):
         forms[dear.form] = dear
@@ -236,9 +236,9 @@ def _keep(by: By, forms: dict[int, Dear], dear: Dear) -> None:
             del forms[min(forms, key=lambda form: _cost(by, forms[form]))]
 
 
-def _summed(touches: Sequence[ItemAccess]) -> tuple[Consumed, ...]:
+def _sum_units(touches: Sequence[ItemAccess]) -> tuple[RequestUnits, ...]:
     """Return the units of a request by place; the key where all of a place's units are one key's."""
-    found: dict[tuple[str, str | None], Consumed] = {}
+    found: dict[tuple[str, str | None], RequestUnits] = {}
     for touch in touches:
         if not touch.reads and not touch.writes:
             continue
@@ -247,10 +247,10 @@ def _summed(touches: Sequence[ItemAccess]) -> tuple[Consumed, ...]:
         if known is None:
             if len(found) >= TOUCHES_MAX:
                 continue
-            found[place] = Consumed(*place, touch.reads, touch.writes, touch.key)
+            found[place] = RequestUnits(*place, touch.reads, touch.writes, touch.key)
         else:
             key = known.key if known.key == touch.key else None
-            found[place] = Consumed(*place, known.reads + touch.reads, known.writes + touch.writes, key)
+            found[place] = RequestUnits(*place, known.reads + touch.reads, known.writes + touch.writes, key)
     return tuple(found.values())
 
 
@@ -261,18 +261,20 @@ _LARGE_ITEM_UNITS = 4.0
 _SLOW_S = 0.05
 
 
-def reasons_of(dear: Dear, request: Mapping[str, Any]) -> tuple[str, ...]:
+def explain_request(dear: ExpensiveRequest, request: Mapping[str, Any]) -> tuple[str, ...]:
     """Return what made a request dear, the weightiest first; none if it was an ordinary one."""
-    operation = dear.asked.operation
+    operation = dear.kind.operation
     reads = sum(place.reads for place in dear.consumed)
     writes = sum(place.writes for place in dear.consumed)
     consistent = request.get("ConsistentRead") is True
     found: list[str] = []
     if operation == "Scan":
-        found.append(f"A scan reads everything that it passes: {_size(reads, consistent=consistent)} here.")
+        found.append(
+            f"A scan reads everything that it passes: {_read_size(reads, consistent=consistent)} here."
+        )
     if operation == "Query" and reads >= _MANY:
         found.append(
-            f"A page of {_size(reads, consistent=consistent)}: a query is charged for all that its key "
+            f"A page of {_read_size(reads, consistent=consistent)}: a query is charged for all that its key "
             "condition selects."
         )
     if request.get("FilterExpression") is not None:
@@ -285,7 +287,7 @@ def reasons_of(dear: Dear, request: Mapping[str, Any]) -> tuple[str, ...]:
         found.append("In a transaction every unit counts twice.")
     if operation.startswith(("Batch", "Transact")) and dear.items > 1:
         found.append(f"It is of {dear.items:,} items; a batch saves calls and no units.")
-    found += _of_writes(dear, writes)
+    found += _explain_writes(dear, writes)
     if dear.fault is not None:
         found.append(f"It was refused: {dear.fault}.")
     if dear.took_s >= _SLOW_S:
@@ -293,7 +295,7 @@ def reasons_of(dear: Dear, request: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _of_writes(dear: Dear, writes: float) -> list[str]:
+def _explain_writes(dear: ExpensiveRequest, writes: float) -> list[str]:
     found = []
     indexes = [place for place in dear.consumed if place.index is not None and place.writes]
     if indexes:
@@ -311,7 +313,7 @@ def _of_writes(dear: Dear, writes: float) -> list[str]:
     return found
 
 
-def _size(units: float, *, consistent: bool) -> str:
+def _read_size(units: float, *, consistent: bool) -> str:
     """Return how much a read of so many units reads."""
     kilobytes = units * _READ_BYTES * (1 if consistent else 2) / 1024
     return f"about {kilobytes:,.0f} KB" if kilobytes < 1024 else f"about {kilobytes / 1024:,.1f} MB"

@@ -19,7 +19,7 @@ from tavola.protocol.faults import THROTTLING_CODES, Fault, ThrottlingFault
 from tavola.studio.monitoring.heat_recorder import HeatRecorder
 
 
-def heat_of_log(records: Iterable[Mapping[str, Any]]) -> tuple[HeatRecorder, int | None]:
+def record_log(records: Iterable[Mapping[str, Any]]) -> tuple[HeatRecorder, int | None]:
     """Return what records say, the oldest first, and the last second that they tell of; places by table name.
 
     A record that is not as the server writes it is passed over.
@@ -35,7 +35,7 @@ def heat_of_log(records: Iterable[Mapping[str, Any]]) -> tuple[HeatRecorder, int
         refused = record.get("errorCode") in THROTTLING_CODES
         if record.get("errorCode") is not None and not refused:
             continue
-        touches = _touches(record, refused=refused)
+        touches = _log_accesses(record, refused=refused)
         if touches:
             fault: Fault | None = ThrottlingFault("Throughput was exceeded.", []) if refused else None
             recorder.note(operation, DEFAULT_SCOPE, at_s, 0.0, touches, fault, b"")
@@ -44,16 +44,16 @@ def heat_of_log(records: Iterable[Mapping[str, Any]]) -> tuple[HeatRecorder, int
     return recorder, last
 
 
-class _Asked(msgspec.Struct, rename="camel"):
+class _LogTarget(msgspec.Struct, rename="camel"):
     """A table or index that a record names, and the hashes of keys."""
 
     table_name: str = ""
     index_name: str | None = None
     keys: list[str] | None = None
-    tables: list[_Asked] | None = None  # of a call of several, each by itself
+    tables: list[_LogTarget] | None = None  # of a call of several, each by itself
 
 
-class _Consumed(msgspec.Struct):
+class _LogUnits(msgspec.Struct):
     """What was consumed at one place."""
 
     table: str
@@ -62,16 +62,16 @@ class _Consumed(msgspec.Struct):
     writes: float | None = None
 
 
-class _More(msgspec.Struct):
+class _LogDetails(msgspec.Struct):
     """What a record says beside the request."""
 
-    consumed: list[_Consumed] | None = None
+    consumed: list[_LogUnits] | None = None
 
 
-def _touches(record: Mapping[str, Any], *, refused: bool) -> list[ItemAccess]:
+def _log_accesses(record: Mapping[str, Any], *, refused: bool) -> list[ItemAccess]:
     try:
-        asked = msgspec.convert(record.get("requestParameters") or {}, _Asked)
-        more = msgspec.convert(record.get("additionalEventData") or {}, _More)
+        asked = msgspec.convert(record.get("requestParameters") or {}, _LogTarget)
+        more = msgspec.convert(record.get("additionalEventData") or {}, _LogDetails)
     except msgspec.ValidationError:
         return []
     named: dict[tuple[str, str | None], list[bytes]] = {
@@ -88,11 +88,11 @@ def _touches(record: Mapping[str, Any], *, refused: bool) -> list[ItemAccess]:
     found: list[ItemAccess] = []
     for each in more.consumed or ():
         keys = named.get((each.table, each.index), [])
-        found += _shared(each.table, each.index, keys, each.reads or 0.0, each.writes or 0.0)
+        found += _divide_units(each.table, each.index, keys, each.reads or 0.0, each.writes or 0.0)
     return found
 
 
-def _shared(
+def _divide_units(
     table: str, index: str | None, keys: list[bytes], reads: float, writes: float
 ) -> list[ItemAccess]:
     if not keys:

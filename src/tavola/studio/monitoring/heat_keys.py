@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from heapq import nlargest
 from itertools import compress, repeat
 
-from tavola.studio.monitoring.heat_recorder import Window
-from tavola.studio.monitoring.heat_slots import METRICS, SCALES, Cell, Metric, Sums, add_to
+from tavola.studio.monitoring.heat_recorder import HeatWindow
+from tavola.studio.monitoring.heat_slots import METRICS, SCALES, HeatCounts, HeatSums, Metric, add_to
 
 KEYS_SHOWN = 10_000
 _HEAVY = 500  # keys that are shown however many there are
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownKeys:
     """The keys of a window that are looked at one by one."""
 
     keys: frozenset[bytes]
@@ -32,40 +32,40 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyCount:
+class KeyAccesses:
     """A key and what it had: at least `count`, and at most `error` more."""
 
     key: bytes
     count: float
     error: float
-    sums: Sums
+    sums: HeatSums
     by_operation: tuple[tuple[str, float], ...] = ()
 
 
-def names_of(window: Window) -> set[bytes]:
+def named_keys(window: HeatWindow) -> set[bytes]:
     """Return the partition keys that a window names."""
     names: set[bytes | None] = set()
-    names.update(*(stretch.slot.keys for stretch in window.stretches))
+    names.update(*(stretch.slot.keys for stretch in window.slots))
     names.discard(None)
     return names  # type: ignore[return-value]  # what has no key was taken out
 
 
-def sample_of(weights: dict[bytes, float], most: int = KEYS_SHOWN) -> Shown:
+def sample_keys(weights: dict[bytes, float], most: int = KEYS_SHOWN) -> ShownKeys:
     """Return those of many keys that are looked at: the heaviest, and a fair sample of the others."""
     if len(weights) <= most:
-        return Shown(frozenset(weights))
+        return ShownKeys(frozenset(weights))
     heavy = frozenset(heaviest(weights, min(_HEAVY, most)))
     # A key begins with its hash, so what is below some bytes is a sample by chance.
     some = sorted(list(weights)[:: max(1, len(weights) // most)])
     cut = some[len(some) * most // len(weights)]
-    return Shown(heavy.union([key for key in weights if key < cut]), cut, heavy)
+    return ShownKeys(heavy.union([key for key in weights if key < cut]), cut, heavy)
 
 
-def weights_of(window: Window) -> dict[bytes, float]:
+def key_weights(window: HeatWindow) -> dict[bytes, float]:
     """Return how heavy each named partition key is, all metrics together."""
     weights: dict[bytes, float] = {}
     known = weights.get
-    for stretch in window.stretches:
+    for stretch in window.slots:
         slot = stretch.slot
         lanes = [slot.lane(metric) for metric in METRICS if slot.sums[METRICS[metric]]]
         for key, asked in zip(slot.keys, map(sum, zip(*lanes, strict=True)), strict=True):
@@ -79,11 +79,11 @@ def heaviest(weights: dict[bytes, float], count: int) -> list[bytes]:
     return [key for _, key in nlargest(count, zip(weights.values(), weights, strict=True))]
 
 
-def totals_of(window: Window, metric: Metric) -> dict[bytes, float]:
+def key_totals(window: HeatWindow, metric: Metric) -> dict[bytes, float]:
     """Return what each named key had of a metric."""
     totals: dict[bytes | None, int] = {}
     known = totals.get
-    for stretch in window.stretches:
+    for stretch in window.slots:
         slot = stretch.slot
         if slot.sums[METRICS[metric]]:
             lane = slot.lane(metric)
@@ -94,19 +94,19 @@ def totals_of(window: Window, metric: Metric) -> dict[bytes, float]:
     return {key: value * scale for key, value in totals.items() if key is not None}
 
 
-def hottest(
-    window: Window, metric: Metric, count: int = 10, among: frozenset[bytes] | None = None
-) -> list[KeyCount]:
+def hottest_keys(
+    window: HeatWindow, metric: Metric, count: int = 10, among: frozenset[bytes] | None = None
+) -> list[KeyAccesses]:
     """Return the partition keys that had most, the heaviest first; only those among some, where they are given."""
-    totals = totals_of(window, metric)
+    totals = key_totals(window, metric)
     if among is not None:
         totals = {key: value for key, value in totals.items() if key in among}
     order = heaviest(totals, count)
     chosen = frozenset(order)
-    cells: dict[bytes, dict[int, Cell]] = {key: {} for key in order}
+    cells: dict[bytes, dict[int, HeatCounts]] = {key: {} for key in order}
     errors = dict.fromkeys(order, 0.0)
     at = METRICS[metric]
-    for stretch in window.stretches:
+    for stretch in window.slots:
         slot = stretch.slot
         named = chosen.intersection(slot.keys)
         if named:
@@ -118,11 +118,11 @@ def hottest(
                 if not (slot.exact and key in named):
                     errors[key] += slot.floor[at]
     return [
-        KeyCount(
+        KeyAccesses(
             key,
             totals[key],
             errors[key],
-            sum(map(_sums, cells[key].values()), Sums()),
+            sum(map(_sums, cells[key].values()), HeatSums()),
             _by_operation(window, cells[key], at),
         )
         for key in order
@@ -130,11 +130,11 @@ def hottest(
 
 
 def hottest_items(
-    window: Window, metric: Metric, count: int = 10, among: Iterable[bytes] | None = None
-) -> list[KeyCount]:
+    window: HeatWindow, metric: Metric, count: int = 10, among: Iterable[bytes] | None = None
+) -> list[KeyAccesses]:
     """Return the whole keys that had most; none where partition keys are whole."""
-    totals: dict[bytes, Cell] = {}
-    for stretch in window.stretches:
+    totals: dict[bytes, HeatCounts] = {}
+    for stretch in window.slots:
         for key, sums in stretch.slot.items:
             add_to(totals, key, sums)
     at = METRICS[metric]
@@ -150,20 +150,20 @@ def hottest_items(
         }
     order = heaviest(wanted, count)
     errors = dict.fromkeys(order, 0.0)
-    for stretch in window.stretches:
+    for stretch in window.slots:
         slot = stretch.slot
         if slot.items_floor[at]:
             named = {key for key, _ in slot.items} if slot.items_exact else frozenset[bytes]()
             for key in order:
                 if key not in named:
                     errors[key] += slot.items_floor[at]
-    return [KeyCount(key, wanted[key], errors[key], _sums(totals[key])) for key in order]
+    return [KeyAccesses(key, wanted[key], errors[key], _sums(totals[key])) for key in order]
 
 
-def _sums(cell: Cell) -> Sums:
-    return Sums(*cell)
+def _sums(cell: HeatCounts) -> HeatSums:
+    return HeatSums(*cell)
 
 
-def _by_operation(window: Window, cells: dict[int, Cell], at: int) -> tuple[tuple[str, float], ...]:
+def _by_operation(window: HeatWindow, cells: dict[int, HeatCounts], at: int) -> tuple[tuple[str, float], ...]:
     told = [(window.operations[number], cell[at]) for number, cell in cells.items() if cell[at]]
     return tuple(sorted(told, key=lambda each: (-each[1], each[0])))

@@ -17,9 +17,16 @@ from operator import itemgetter
 from typing import Literal
 from zlib import compress
 
-from tavola.studio.monitoring.heat_keys import KEYS_SHOWN, Shown, heaviest, names_of, sample_of, weights_of
-from tavola.studio.monitoring.heat_recorder import Window
-from tavola.studio.monitoring.heat_slots import METRICS, SCALES, Metric, Slot
+from tavola.studio.monitoring.heat_keys import (
+    KEYS_SHOWN,
+    ShownKeys,
+    heaviest,
+    key_weights,
+    named_keys,
+    sample_keys,
+)
+from tavola.studio.monitoring.heat_recorder import HeatWindow
+from tavola.studio.monitoring.heat_slots import METRICS, SCALES, HeatSlot, Metric
 from tavola.studio.monitoring.key_order import Keys, Order
 
 RowKind = Literal["key", "range", "rest", "none"]
@@ -32,7 +39,7 @@ _OUTSTANDING = 2.0  # times the mean of a row, from which on a key keeps its own
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class HeatRow:
     """A key, a range of keys, or what has none."""
 
     kind: RowKind
@@ -43,14 +50,14 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class HeatLayout:
     """The rows of a map, and how long a column is."""
 
     column_s: int
-    rows: tuple[Row, ...]
+    rows: tuple[HeatRow, ...]
     keyed: int  # rows with keys; the others come after them
     shared: bool  # some rows are ranges, so a new key has one already
-    shown: Shown  # which keys have a place in these rows, and which are among the rest
+    shown: ShownKeys  # which keys have a place in these rows, and which are among the rest
     within: tuple[Order, Order] | None = None  # what lies outside is not on the map
 
     @property
@@ -65,7 +72,7 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class HeatLayer:
     """Whole numbers of every cell, row by row, in as many bits as the largest needs; `scale` gives the metric."""
 
     bits: int
@@ -74,46 +81,46 @@ class Layer:
     data: str  # little-endian, deflated (zlib), base64
 
 
-def column_s(window: Window) -> int:
+def column_s(window: HeatWindow) -> int:
     """Return how long a column is: long enough for the slots there are, and for the columns that fit."""
     needed = max(1, -(-(window.to_s - window.from_s) // COLUMNS_MAX))
-    spans = (stretch.span_s for stretch in window.stretches)
+    spans = (stretch.span_s for stretch in window.slots)
     least = max(needed, max(spans, default=1))
     return next((neat for neat in _NEAT if neat >= least), -(-least // 3600) * 3600)
 
 
-def layout_of(
-    window: Window, keys: Keys, rows_max: int = ROWS_MAX, within: tuple[Order, Order] | None = None
-) -> Layout:
+def build_layout(
+    window: HeatWindow, keys: Keys, rows_max: int = ROWS_MAX, within: tuple[Order, Order] | None = None
+) -> HeatLayout:
     """Return the rows that show a window best; of the keys between two of them, where they are given."""
     most = KEYS_SHOWN if within is None else _KEYS_WITHIN
-    names = names_of(window)
-    weights = weights_of(window) if len(names) > min(most, rows_max) else {}
-    shown = Shown(frozenset(names)) if len(names) <= most else sample_of(weights, most)
-    tail: list[Row] = []
+    names = named_keys(window)
+    weights = key_weights(window) if len(names) > min(most, rows_max) else {}
+    shown = ShownKeys(frozenset(names)) if len(names) <= most else sample_keys(weights, most)
+    tail: list[HeatRow] = []
     if within is None:
-        if shown.cut is not None or any(stretch.slot.rest for stretch in window.stretches):
-            tail.append(Row("rest", "other keys, too many to name"))
-        if any(stretch.slot.has_keyless for stretch in window.stretches):
-            tail.append(Row("none", "no single key, as of scans"))
+        if shown.cut is not None or any(stretch.slot.rest for stretch in window.slots):
+            tail.append(HeatRow("rest", "other keys, too many to name"))
+        if any(stretch.slot.has_keyless for stretch in window.slots):
+            tail.append(HeatRow("none", "no single key, as of scans"))
     room = max(1, rows_max - len(tail))
     ordered = sorted((keys.order(key), key) for key in shown.keys)
     if within is not None:
         low = bisect_left(ordered, within[0], key=itemgetter(0))
         ordered = ordered[low : bisect_right(ordered, within[1], key=itemgetter(0))]
     if len(ordered) <= room:
-        rows = [Row("key", keys.label(key), order, order, 1) for order, key in ordered]
+        rows = [HeatRow("key", keys.label(key), order, order, 1) for order, key in ordered]
     else:
-        rows = _shared_rows(ordered, weights or weights_of(window), keys, room)
+        rows = _shared_rows(ordered, weights or key_weights(window), keys, room)
     shared = len(ordered) > room
-    return Layout(
+    return HeatLayout(
         column_s(window), (*rows, *tail), len(rows), shared, replace(shown, keys=frozenset()), within
     )
 
 
 def _shared_rows(
     ordered: Sequence[tuple[Order, bytes]], weights: dict[bytes, float], keys: Keys, room: int
-) -> list[Row]:
+) -> list[HeatRow]:
     """Give keys that stand out their own rows, and share what is left among the runs between them."""
     weights = {key: weights[key] for _, key in ordered}
     mean = sum(weights.values()) / room
@@ -127,13 +134,13 @@ def _shared_rows(
     cold = [run for run in runs if run and run[0][1] not in hot]
     # Each run has a row for certain; what is left goes by the number of keys.
     spare, over = room - len(hot) - len(cold), sum(len(run) - 1 for run in cold)
-    rows: list[Row] = []
+    rows: list[HeatRow] = []
     for run in runs:
         if not run:
             continue
         if run[0][1] in hot:
             order, key = run[0]
-            rows.append(Row("key", keys.label(key), order, order, 1))
+            rows.append(HeatRow("key", keys.label(key), order, order, 1))
             continue
         more = spare * (len(run) - 1) // over if over else 0
         spare, over = spare - more, over - (len(run) - 1)
@@ -144,17 +151,17 @@ def _shared_rows(
     return rows
 
 
-def _range(pairs: Sequence[tuple[Order, bytes]], keys: Keys) -> Row:
+def _range(pairs: Sequence[tuple[Order, bytes]], keys: Keys) -> HeatRow:
     (first, first_key), (last, last_key) = pairs[0], pairs[-1]
     if len(pairs) == 1:
-        return Row("key", keys.label(first_key), first, first, 1)
-    return Row("range", f"{keys.label(first_key)} … {keys.label(last_key)}", first, last, len(pairs))
+        return HeatRow("key", keys.label(first_key), first, first, 1)
+    return HeatRow("range", f"{keys.label(first_key)} … {keys.label(last_key)}", first, last, len(pairs))
 
 
-class Places(dict[bytes | None, int | None]):
+class RowLookup(dict[bytes | None, int | None]):
     """The row of each key, found when it is asked for: None if it has none yet, one too many if it is not on the map."""
 
-    def __init__(self, layout: Layout, keys: Keys) -> None:
+    def __init__(self, layout: HeatLayout, keys: Keys) -> None:
         super().__init__()
         self._layout = layout
         self._keys = keys
@@ -185,14 +192,16 @@ class Places(dict[bytes | None, int | None]):
         return next((row for row in near if rows[row].kind == "range"), max(0, at))
 
 
-def grown(layout: Layout, window: Window, keys: Keys) -> tuple[Layout, tuple[int, ...]] | None:
+def extend_layout(
+    layout: HeatLayout, window: HeatWindow, keys: Keys
+) -> tuple[HeatLayout, tuple[int, ...]] | None:
     """Return a layout that has a row for each key of a window, and the places of those that are new.
 
     None: there is no room for them, or for what has no key, and a new layout is better.
     """
-    places = Places(layout, keys)
+    places = RowLookup(layout, keys)
     missing: dict[bytes, Order] = {}
-    for stretch in window.stretches:
+    for stretch in window.slots:
         for key in stretch.slot.keys:
             if places[key] is None:
                 if key is None:
@@ -205,36 +214,36 @@ def grown(layout: Layout, window: Window, keys: Keys) -> tuple[Layout, tuple[int
     if len(layout.rows) + len(missing) > ROWS_MAX:
         return None
     added = set(missing.values())
-    fresh = [Row("key", keys.label(key), order, order, 1) for key, order in missing.items()]
+    fresh = [HeatRow("key", keys.label(key), order, order, 1) for key, order in missing.items()]
     keyed = sorted((*layout.rows[: layout.keyed], *fresh), key=lambda row: row.first)
     found = tuple(at for at, row in enumerate(keyed) if row.first in added)
     return replace(layout, rows=(*keyed, *layout.rows[layout.keyed :]), keyed=len(keyed)), found
 
 
-def first_column_s(layout: Layout, at_s: int) -> int:
+def first_column_s(layout: HeatLayout, at_s: int) -> int:
     """Return where the column of a moment begins."""
     return at_s // layout.column_s * layout.column_s
 
 
-def columns_of(layout: Layout, window: Window) -> int:
+def column_count(layout: HeatLayout, window: HeatWindow) -> int:
     """Return how many columns a window has."""
     return max(1, -(-(window.to_s - first_column_s(layout, window.from_s)) // layout.column_s))
 
 
-def column_of(layout: Layout, window: Window, slot: Slot) -> int:
+def column_of(layout: HeatLayout, window: HeatWindow, slot: HeatSlot) -> int:
     """Return the column that a slot is in."""
     at = (slot.start - first_column_s(layout, window.from_s)) // layout.column_s
-    return min(columns_of(layout, window) - 1, max(0, at))
+    return min(column_count(layout, window) - 1, max(0, at))
 
 
-def painted(window: Window, layout: Layout, keys: Keys, metric: Metric) -> Layer:
+def paint_cells(window: HeatWindow, layout: HeatLayout, keys: Keys, metric: Metric) -> HeatLayer:
     """Return a metric of every cell."""
-    width, height = columns_of(layout, window), len(layout.rows)
+    width, height = column_count(layout, window), len(layout.rows)
     cells = array("I", bytes(4 * width * height))
     scale, place = SCALES[metric], METRICS[metric]
     rest_row = layout.rest_row
-    row_of = Places(layout, keys).__getitem__
-    busy = (stretch.slot for stretch in window.stretches if stretch.slot.sums[place])
+    row_of = RowLookup(layout, keys).__getitem__
+    busy = (stretch.slot for stretch in window.slots if stretch.slot.sums[place])
     for column, slots in groupby(busy, lambda slot: column_of(layout, window, slot)):
         line = [0] * (height + 1)  # what is not on the map goes into the last
         for slot in slots:
@@ -243,11 +252,11 @@ def painted(window: Window, layout: Layout, keys: Keys, metric: Metric) -> Layer
             if slot.rest and rest_row is not None:
                 line[rest_row] += round(slot.rest_of(metric) / scale)
         cells[column::width] = array("I", line[:height])
-    return layer_of(cells, scale)
+    return pack_cells(cells, scale)
 
 
 def _rows_of(
-    slot: Slot, layout: Layout, row_of: Callable[[bytes | None], int | None]
+    slot: HeatSlot, layout: HeatLayout, row_of: Callable[[bytes | None], int | None]
 ) -> Iterable[int | None]:
     """Give the row of each key of a slot; of very many keys most are among the rest, which is told at a glance."""
     cut, heavy = layout.shown.cut, layout.shown.heavy
@@ -257,9 +266,9 @@ def _rows_of(
     return [row_of(key) if key is None or key < cut or key in heavy else rest for key in slot.keys]
 
 
-def layer_of(cells: array[int], scale: float) -> Layer:
+def pack_cells(cells: array[int], scale: float) -> HeatLayer:
     """Return numbers packed for a page."""
     most = max(cells, default=0)
     bits = 8 if most < 1 << 8 else 16 if most < 1 << 16 else 32
     packed = cells if bits == 32 else array("B" if bits == 8 else "H", cells)
-    return Layer(bits, scale, most * scale, b64encode(compress(packed.tobytes(), 1)).decode())
+    return HeatLayer(bits, scale, most * scale, b64encode(compress(packed.tobytes(), 1)).decode())

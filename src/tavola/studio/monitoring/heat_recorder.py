@@ -24,14 +24,14 @@ from tavola.protocol.arns import Scope, table_arn
 from tavola.protocol.faults import THROTTLING_CODES, Fault
 from tavola.studio.monitoring.heat_slots import (
     KEYS_KEPT,
-    Cell,
-    Gathered,
-    Slot,
-    Sums,
-    bared,
-    items_of,
-    merged,
-    slot_of,
+    HeatCounts,
+    HeatSlot,
+    HeatSums,
+    SlotCells,
+    build_slot,
+    heaviest_items,
+    merge_slots,
+    without_names,
 )
 from tavola.studio.monitoring.key_order import hash_count, partition_of
 
@@ -62,65 +62,65 @@ assert all(tier.reach_s % after.span_s == 0 for tier, after in pairwise(TIERS)),
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class TimedSlot:
     """A slot and how long it is."""
 
-    slot: Slot
+    slot: HeatSlot
     span_s: int
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class HeatWindow:
     """All that is known of a place in a time, oldest first; it does not change any more."""
 
     table: str  # the ARN
     index: str | None
     from_s: int
     to_s: int
-    stretches: tuple[Stretch, ...]
+    slots: tuple[TimedSlot, ...]
     operations: tuple[str, ...]  # by their numbers
     note: str = ""  # what is to be said of it
 
     @property
-    def sums(self) -> Sums:
+    def sums(self) -> HeatSums:
         """What was asked in all."""
-        return sum((stretch.slot.sums for stretch in self.stretches), Sums())
+        return sum((stretch.slot.sums for stretch in self.slots), HeatSums())
 
 
-def part_of(window: Window, from_s: int, to_s: int) -> Window:
+def window_part(window: HeatWindow, from_s: int, to_s: int) -> HeatWindow:
     """Return what a window has from a second up to another."""
     found = [
-        each for each in window.stretches if each.slot.start < to_s and each.slot.start + each.span_s > from_s
+        each for each in window.slots if each.slot.start < to_s and each.slot.start + each.span_s > from_s
     ]
-    return replace(window, from_s=from_s, to_s=to_s, stretches=tuple(found))
+    return replace(window, from_s=from_s, to_s=to_s, slots=tuple(found))
 
 
-class _Place:
+class _TargetHeat:
     """One table or index."""
 
     __slots__ = ("known", "open", "open_keys", "parts", "since_s", "tiers", "touched_s", "until_s")
 
     def __init__(self, parts: int | None) -> None:
         self.parts = parts  # values in the hash of its keys; None: not seen yet, 0: keys are hashes already
-        self.open: dict[str, dict[bytes | None, Cell]] = {}
+        self.open: dict[str, dict[bytes | None, HeatCounts]] = {}
         self.open_keys = 0
         self.until_s = 0.0  # the end of the second that is open
         self.since_s = 0.0  # a call before this is of a clock that was set back
         self.touched_s = 0.0
-        self.tiers: tuple[deque[Slot], ...] = tuple(deque() for _ in TIERS)
+        self.tiers: tuple[deque[HeatSlot], ...] = tuple(deque() for _ in TIERS)
         self.known: dict[bytes | None, bytes | None] = {}  # keys that slots name, each once
 
     @property
     def entries(self) -> int:
         return sum(len(slot) + len(slot.items) for slot in chain(*self.tiers))
 
-    def gathered(self, numbers: dict[str, int]) -> Slot:
+    def gathered(self, numbers: dict[str, int]) -> HeatSlot:
         """Return the open second as a slot."""
-        cells: Gathered = {}
-        items: list[dict[bytes | None, Cell]] = []
+        cells: SlotCells = {}
+        items: list[dict[bytes | None, HeatCounts]] = []
         for operation, by_key in self.open.items():
-            mine: dict[bytes | None, Cell] = {}
-            whole: dict[bytes | None, Cell] = {}
+            mine: dict[bytes | None, HeatCounts] = {}
+            whole: dict[bytes | None, HeatCounts] = {}
             for key, cell in by_key.items():
                 partition = None if key is None else self._partition(key)
                 if key is None or partition is None or len(partition) == len(key):
@@ -135,7 +135,7 @@ class _Place:
                     standing[3] += cell[3]
             cells[numbers[operation]] = mine
             items.append(whole)
-        found = slot_of(int(self.until_s) - 1, cells, *items_of(items))
+        found = build_slot(int(self.until_s) - 1, cells, *heaviest_items(items))
         known = self.known if len(self.known) < _KNOWN_MAX else {}
         found.keys = tuple(map(known.setdefault, found.keys, found.keys))
         self.known = known
@@ -157,7 +157,7 @@ class _Place:
         made = self.gathered(numbers)
         seconds = self.tiers[0]
         if seconds and seconds[-1].start == made.start:
-            made = merged(made.start, (seconds.pop(), made), KEYS_KEPT)
+            made = merge_slots(made.start, (seconds.pop(), made), KEYS_KEPT)
         seconds.append(made)
         self.open = {}
         self.open_keys = 0
@@ -181,10 +181,10 @@ class _Place:
             slots = self.tiers[number]
             if slots and slots[0].start < horizon:
                 start = slots[0].start // after.span_s * after.span_s
-                group: list[Slot] = []
+                group: list[HeatSlot] = []
                 while slots and slots[0].start < start + after.span_s:
                     group.append(slots.popleft())
-                self.tiers[number + 1].append(merged(start, group))
+                self.tiers[number + 1].append(merge_slots(start, group))
         for tier, slots in zip(TIERS, self.tiers, strict=True):
             while slots and slots[0].start + tier.span_s <= now_s - TIERS[-1].reach_s:
                 slots.popleft()
@@ -196,7 +196,7 @@ class _Place:
             for at, slot in enumerate(slots):
                 if gone >= entries:
                     return gone
-                bare = bared(slot)
+                bare = without_names(slot)
                 if len(bare) < len(slot) or slot.items:
                     gone += len(slot) + len(slot.items) - len(bare)
                     slots[at] = bare
@@ -210,7 +210,7 @@ class HeatRecorder:
         self._clock = clock
         self._hashed = hashed  # keys come as hashes, and are their own partitions
         self._entries_max = entries_max
-        self._places: dict[tuple[str, str | None], _Place] = {}
+        self._places: dict[tuple[str, str | None], _TargetHeat] = {}
         self._operations: list[str] = []
         self._numbers: dict[str, int] = {}
         self._closed = 0  # slots, since entries were last counted
@@ -263,20 +263,20 @@ class HeatRecorder:
         """Return the tables and indexes that were asked for something, and when last."""
         return [(table, index, place.touched_s) for (table, index), place in self._places.items()]
 
-    def window(self, table: str, index: str | None, from_s: int, to_s: int) -> Window:
+    def window(self, table: str, index: str | None, from_s: int, to_s: int) -> HeatWindow:
         """Return what is known of a place from a second up to another; what overlaps them is there whole."""
         place = self._places.get((table, index))
-        found: list[Stretch] = []
+        found: list[TimedSlot] = []
         if place is not None:
             place.close(self._numbers)
             place.age(int(self._clock.now()))
             for tier, slots in reversed(tuple(zip(TIERS, place.tiers, strict=True))):
                 found += [
-                    Stretch(slot, tier.span_s)
+                    TimedSlot(slot, tier.span_s)
                     for slot in slots
                     if slot.start < to_s and slot.start + tier.span_s > from_s
                 ]
-        return Window(table, index, from_s, to_s, tuple(found), tuple(self._operations))
+        return HeatWindow(table, index, from_s, to_s, tuple(found), tuple(self._operations))
 
     def earliest_s(self, table: str, index: str | None) -> int | None:
         """Return when the oldest that is known of a place began."""
@@ -290,14 +290,14 @@ class HeatRecorder:
         """Return how many keys are held by name, the same key once for each slot."""
         return sum(place.entries for place in self._places.values())
 
-    def _place(self, table: str, index: str | None) -> _Place:
+    def _place(self, table: str, index: str | None) -> _TargetHeat:
         if len(self._places) >= PLACES_MAX:
             oldest = min(self._places, key=lambda at: (self._places[at].touched_s, at[0], at[1] or ""))
             del self._places[oldest]
-        made = self._places[table, index] = _Place(0 if self._hashed else None)
+        made = self._places[table, index] = _TargetHeat(0 if self._hashed else None)
         return made
 
-    def _turn(self, place: _Place, now_s: float) -> None:
+    def _turn(self, place: _TargetHeat, now_s: float) -> None:
         if now_s < place.since_s:
             place.clear()
         second = max(int(now_s), int(place.until_s) - 1)  # a call that came late counts where the clock is

@@ -12,11 +12,11 @@ from heapq import nlargest
 from itertools import chain
 from typing import Literal, NamedTuple, TypeVar
 
-At = TypeVar("At", bound=Hashable)
+Key = TypeVar("Key", bound=Hashable)
 
 Metric = Literal["operations", "reads", "writes", "throttles"]
 
-Cell = list[float]
+HeatCounts = list[float]
 """Operations, read units, write units and throttled requests."""
 
 KEYS_KEPT = 1000  # by name, of a second
@@ -25,7 +25,7 @@ ITEMS_KEPT = 24  # whole keys
 _HALF = (0.5).__mul__
 
 
-class Sums(NamedTuple):
+class HeatSums(NamedTuple):
     """What was asked, in the four metrics."""
 
     operations: float = 0.0
@@ -33,11 +33,11 @@ class Sums(NamedTuple):
     writes: float = 0.0
     throttles: float = 0.0
 
-    def __add__(self, other: Iterable[float]) -> Sums:  # type: ignore[override]  # sums add up, and do not line up
-        return Sums(*(mine + its for mine, its in zip(self, other, strict=True)))
+    def __add__(self, other: Iterable[float]) -> HeatSums:  # type: ignore[override]  # sums add up, and do not line up
+        return HeatSums(*(mine + its for mine, its in zip(self, other, strict=True)))
 
 
-_NOTHING = Sums()
+_NOTHING = HeatSums()
 METRICS: Mapping[Metric, int] = {"operations": 0, "reads": 1, "writes": 2, "throttles": 3}
 """The place of each metric in sums."""
 SCALES: Mapping[Metric, float] = {"operations": 1.0, "reads": 0.5, "writes": 0.5, "throttles": 1.0}
@@ -46,13 +46,13 @@ SCALES: Mapping[Metric, float] = {"operations": 1.0, "reads": 0.5, "writes": 0.5
 Entry = tuple[bytes | None, int, float, float, float, float]
 """A partition key (None: no single one, as of a scan), the number of an operation, and what it asked of the key."""
 
-Gathered = dict[int, dict[bytes | None, Cell]]
+SlotCells = dict[int, dict[bytes | None, HeatCounts]]
 """By the number of the operation, then by partition key."""
-Items = tuple[tuple[bytes, Sums], ...]
+Items = tuple[tuple[bytes, HeatSums], ...]
 """Whole keys, the heaviest first."""
 
 
-class Slot:
+class HeatSlot:
     """One stretch of time at one place."""
 
     __slots__ = (
@@ -72,11 +72,11 @@ class Slot:
     def __init__(
         self,
         start: int,
-        kept: Gathered,
-        rest: Mapping[int, Cell],
-        floor: Sums,
+        kept: SlotCells,
+        rest: Mapping[int, HeatCounts],
+        floor: HeatSums,
         items: Items,
-        items_floor: Sums,
+        items_floor: HeatSums,
         *,
         exact: bool,
         items_exact: bool,
@@ -92,9 +92,9 @@ class Slot:
             array("I", [int(cell[2] * 2.0 + 0.5) for cell in cells]),
             array("I", [int(cell[3]) for cell in cells]),
         )
-        self.rest = {operation: Sums(*cell) for operation, cell in rest.items()}
+        self.rest = {operation: HeatSums(*cell) for operation, cell in rest.items()}
         operations, reads, writes, throttles = map(sum, self._lanes)
-        self.sums = sum(self.rest.values(), Sums(operations, reads / 2, writes / 2, throttles))
+        self.sums = sum(self.rest.values(), HeatSums(operations, reads / 2, writes / 2, throttles))
         """What was asked in all."""
         self.floor = floor  # the most that a key can have had which is not named
         self.items = items
@@ -127,18 +127,22 @@ class Slot:
         return sum((sums[at] for sums in self.rest.values()), 0.0)
 
 
-def slot_of(
-    start: int, gathered: Gathered, items: Items = (), items_floor: Sums = _NOTHING, keys_max: int = KEYS_KEPT
-) -> Slot:
+def build_slot(
+    start: int,
+    gathered: SlotCells,
+    items: Items = (),
+    items_floor: HeatSums = _NOTHING,
+    keys_max: int = KEYS_KEPT,
+) -> HeatSlot:
     """Return a slot of all that was gathered; what is lightest goes into the rest."""
     return _slot(start, gathered, {}, _NOTHING, items, items_floor, keys_max, items_exact=True)
 
 
-def merged(start: int, slots: Iterable[Slot], keys_max: int = KEYS_KEPT_LATER) -> Slot:
+def merge_slots(start: int, slots: Iterable[HeatSlot], keys_max: int = KEYS_KEPT_LATER) -> HeatSlot:
     """Return one slot in the place of several; sums stay, and so does what each named key had."""
-    gathered: Gathered = {}
-    items: dict[bytes | None, Cell] = {}
-    rest: dict[int, Cell] = {}
+    gathered: SlotCells = {}
+    items: dict[bytes | None, HeatCounts] = {}
+    rest: dict[int, HeatCounts] = {}
     floor = items_floor = _NOTHING
     for slot in slots:
         for key, operation, count, reads, writes, throttles in slot.entries():
@@ -160,19 +164,19 @@ def merged(start: int, slots: Iterable[Slot], keys_max: int = KEYS_KEPT_LATER) -
         floor += slot.floor
         items_floor += slot.items_floor
     exact = not any(items_floor)
-    kept, dropped = items_of((items,))
+    kept, dropped = heaviest_items((items,))
     return _slot(start, gathered, rest, floor, kept, items_floor + dropped, keys_max, items_exact=exact)
 
 
-def bared(slot: Slot) -> Slot:
+def without_names(slot: HeatSlot) -> HeatSlot:
     """Return a slot without names: all that its keys had is in the rest."""
-    found = merged(slot.start, (slot,), 0)
+    found = merge_slots(slot.start, (slot,), 0)
     found.items_floor += _most(sums for _, sums in found.items)
     found.items = ()
     return found
 
 
-def add_to(into: dict[At, Cell], place: At, sums: Sequence[float]) -> None:
+def add_to(into: dict[Key, HeatCounts], place: Key, sums: Sequence[float]) -> None:
     """Add to what is counted at a place."""
     cell = into.get(place)
     if cell is None:
@@ -184,7 +188,7 @@ def add_to(into: dict[At, Cell], place: At, sums: Sequence[float]) -> None:
         cell[3] += sums[3]
 
 
-def items_of(gathered: Collection[Mapping[bytes | None, Cell]]) -> tuple[Items, Sums]:
+def heaviest_items(gathered: Collection[Mapping[bytes | None, HeatCounts]]) -> tuple[Items, HeatSums]:
     """Return the heaviest of whole keys, and the most that any of the others can have had."""
     weights: dict[bytes, float] = {}
     for by_key in gathered:
@@ -192,7 +196,9 @@ def items_of(gathered: Collection[Mapping[bytes | None, Cell]]) -> tuple[Items, 
             if key is not None:
                 weights[key] = weights.get(key, 0.0) + sum(cell)
     top = [key for _, key in nlargest(ITEMS_KEPT, zip(weights.values(), weights, strict=True))]
-    told = tuple((key, sum((Sums(*each[key]) for each in gathered if key in each), _NOTHING)) for key in top)
+    told = tuple(
+        (key, sum((HeatSums(*each[key]) for each in gathered if key in each), _NOTHING)) for key in top
+    )
     if len(top) == len(weights):
         return told, _NOTHING
     named = {None, *top}
@@ -203,19 +209,19 @@ def items_of(gathered: Collection[Mapping[bytes | None, Cell]]) -> tuple[Items, 
 
 def _slot(
     start: int,
-    gathered: Gathered,
-    rest: dict[int, Cell],
-    floor: Sums,
+    gathered: SlotCells,
+    rest: dict[int, HeatCounts],
+    floor: HeatSums,
     items: Items,
-    items_floor: Sums,
+    items_floor: HeatSums,
     keys_max: int,
     *,
     items_exact: bool,
-) -> Slot:
+) -> HeatSlot:
     exact = not any(floor)
     if sum(map(len, gathered.values())) > keys_max:
         chosen = _heaviest(gathered, keys_max)
-        kept: Gathered = {}
+        kept: SlotCells = {}
         for operation, by_key in gathered.items():
             kept[operation] = {key: cell for key, cell in by_key.items() if key in chosen}
             gone = [cell for key, cell in by_key.items() if key not in chosen]
@@ -223,15 +229,15 @@ def _slot(
                 add_to(rest, operation, [sum(lane) for lane in zip(*gone, strict=True)])
                 floor += _most(gone)  # of a key by several operations, it may be less
         gathered = kept
-    return Slot(start, gathered, rest, floor, items, items_floor, exact=exact, items_exact=items_exact)
+    return HeatSlot(start, gathered, rest, floor, items, items_floor, exact=exact, items_exact=items_exact)
 
 
-def _most(cells: Iterable[Sequence[float]]) -> Sums:
+def _most(cells: Iterable[Sequence[float]]) -> HeatSums:
     """Return the most of each metric that any of them has."""
-    return Sums(*(max(lane) for lane in zip(_NOTHING, *cells, strict=True)))
+    return HeatSums(*(max(lane) for lane in zip(_NOTHING, *cells, strict=True)))
 
 
-def _heaviest(gathered: Gathered, room: int) -> set[bytes | None]:
+def _heaviest(gathered: SlotCells, room: int) -> set[bytes | None]:
     """Return the heaviest keys for which there is room with all their operations; what has no key stays.
 
     Of keys that are as heavy as one another their hash decides, with which they begin: so those that stay are of all

@@ -7,9 +7,9 @@ from itertools import compress
 from typing import Literal
 
 from tavola.limits import PARTITION_READS_PER_S, PARTITION_WRITES_PER_S
-from tavola.studio.monitoring.heat_keys import KEYS_SHOWN, names_of, sample_of, totals_of
-from tavola.studio.monitoring.heat_recorder import Window
-from tavola.studio.monitoring.heat_slots import METRICS, SCALES, Slot
+from tavola.studio.monitoring.heat_keys import KEYS_SHOWN, key_totals, named_keys, sample_keys
+from tavola.studio.monitoring.heat_recorder import HeatWindow
+from tavola.studio.monitoring.heat_slots import METRICS, SCALES, HeatSlot
 from tavola.studio.monitoring.key_order import Keys
 
 Access = Literal["reads", "writes"]
@@ -62,20 +62,20 @@ class Traffic:
         return "read units" if self.access == "reads" else "write units"
 
 
-def traffic_of(window: Window, keys: Keys, access: Access) -> Traffic:
+def window_traffic(window: HeatWindow, keys: Keys, access: Access) -> Traffic:
     """Return the reads or writes of a window, as the detectors look at them."""
     at = METRICS[access]
     # Of very many keys only some are followed; what all of them had is added up without their times.
-    all_had = totals_of(window, access) if len(names_of(window)) > KEYS_SHOWN else None
-    shown = sample_of(all_had or {})
+    all_had = key_totals(window, access) if len(named_keys(window)) > KEYS_SHOWN else None
+    shown = sample_keys(all_had or {})
     cells: dict[bytes, list[float]] = {}  # total, peak, first, last, moment
     refused: dict[bytes | None, float] = {}
     taken: dict[int, float] = {}
     total = scanned = led = operations = 0.0
-    for stretch in window.stretches:
+    for stretch in window.slots:
         slot = stretch.slot
         if slot.sums.throttles:
-            _refused(window, slot, access, refused)
+            _add_throttles(window, slot, access, refused)
         if not slot.sums[at]:
             continue
         total += slot.sums[at]
@@ -83,7 +83,7 @@ def traffic_of(window: Window, keys: Keys, access: Access) -> Traffic:
         taken[slot.start] = taken.get(slot.start, 0.0) + slot.sums[at]
         here = _by_key(slot, access)
         if here.pop(None, 0.0):
-            scanned += _scanned(window, slot, access)
+            scanned += _scanned_units(window, slot, access)
         led += max(here.values(), default=0.0)
         if all_had is not None:
             here = {key: units for key, units in here.items() if key in shown.keys}
@@ -98,7 +98,7 @@ def traffic_of(window: Window, keys: Keys, access: Access) -> Traffic:
     throttles = sum(refused.values())
     refused.pop(None, None)
     worst = max(((amount, key) for key, amount in refused.items() if key is not None), default=None)
-    span = max((stretch.span_s for stretch in window.stretches), default=1)
+    span = max((stretch.span_s for stretch in window.slots), default=1)
     return Traffic(
         access=access,
         window_s=_active_s(window),
@@ -122,7 +122,7 @@ def traffic_of(window: Window, keys: Keys, access: Access) -> Traffic:
     )
 
 
-def _by_key(slot: Slot, access: Access) -> dict[bytes | None, float]:
+def _by_key(slot: HeatSlot, access: Access) -> dict[bytes | None, float]:
     """Return what each key had in a slot, by all operations together."""
     scale, lane = SCALES[access], slot.lane(access)
     had = [value * scale for value in lane if value]
@@ -153,7 +153,7 @@ def _follow(
             cell[4] += units * middle
 
 
-def _scanned(window: Window, slot: Slot, access: Access) -> float:
+def _scanned_units(window: HeatWindow, slot: HeatSlot, access: Access) -> float:
     return sum(
         reads if access == "reads" else writes
         for key, operation, _, reads, writes, _ in slot.entries()
@@ -161,7 +161,9 @@ def _scanned(window: Window, slot: Slot, access: Access) -> float:
     )
 
 
-def _refused(window: Window, slot: Slot, access: Access, refused: dict[bytes | None, float]) -> None:
+def _add_throttles(
+    window: HeatWindow, slot: HeatSlot, access: Access, refused: dict[bytes | None, float]
+) -> None:
     """Add up refused requests by key; None for those of no key that is known."""
     for key, operation, _, _, _, throttles in slot.entries():
         if throttles and (window.operations[operation] in _READING) == (access == "reads"):
@@ -171,12 +173,12 @@ def _refused(window: Window, slot: Slot, access: Access, refused: dict[bytes | N
             refused[None] = refused.get(None, 0.0) + sums.throttles
 
 
-def _active_s(window: Window) -> int:
+def _active_s(window: HeatWindow) -> int:
     """Return the time from the first activity to the last."""
-    if not window.stretches:
+    if not window.slots:
         return 0
-    last = window.stretches[-1]
-    return last.slot.start + last.span_s - window.stretches[0].slot.start
+    last = window.slots[-1]
+    return last.slot.start + last.span_s - window.slots[0].slot.start
 
 
 def _columns(taken: dict[int, float], span: int) -> tuple[float, ...]:

@@ -24,19 +24,19 @@ from tavola.handles import AsyncConnection
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import Fault
 from tavola.studio.monitoring.heat_recorder import HeatRecorder
-from tavola.studio.monitoring.request_metrics import Measures
+from tavola.studio.monitoring.request_metrics import RequestMetrics
 
 _own: ContextVar[bool] = ContextVar("tavola_studio_own", default=False)
 _counted: ContextVar[bool] = ContextVar("tavola_studio_counted", default=False)
 
 
-def is_own() -> bool:
+def is_studio_call() -> bool:
     """Whether the call that is made here and now is the studio's."""
     return _own.get()
 
 
 @contextmanager
-def counted() -> Iterator[None]:
+def count_own_calls() -> Iterator[None]:
     """Have the studio's calls counted as a program's: they are made to be seen."""
     before = _counted.set(True)
     try:
@@ -54,17 +54,17 @@ def _marked() -> Iterator[None]:
         _own.reset(before)
 
 
-def owned(connection: AsyncConnection) -> AsyncConnection:
+def mark_connection(connection: AsyncConnection) -> AsyncConnection:
     """Return the same connection, whose calls are marked as the studio's."""
     context = connection.context
-    return AsyncConnection(_own_backend(connection.backend), connection.target, context)
+    return AsyncConnection(_mark_backend(connection.backend), connection.target, context)
 
 
-def _own_backend(backend: AsyncBackend) -> OwnBackend:
-    return _OwnGathering(backend) if isinstance(backend, AsyncGathering) else OwnBackend(backend)
+def _mark_backend(backend: AsyncBackend) -> MarkedBackend:
+    return _MarkedBatchBackend(backend) if isinstance(backend, AsyncGathering) else MarkedBackend(backend)
 
 
-class OwnBackend:
+class MarkedBackend:
     """Passes calls on under the mark."""
 
     def __init__(self, backend: AsyncBackend) -> None:
@@ -79,14 +79,14 @@ class OwnBackend:
         """Return the tables as they were."""
         if not isinstance(self.backend, AsyncRemembering):
             raise PastUnavailable("The endpoint")
-        return _own_backend(await self.backend.as_of(at_us))
+        return _mark_backend(await self.backend.as_of(at_us))
 
     async def close(self) -> None:
         """Close the backend behind."""
         await self.backend.close()
 
 
-class _OwnGathering(OwnBackend):
+class _MarkedBatchBackend(MarkedBackend):
     """The same of a backend that takes several calls at once."""
 
     async def call_all(
@@ -98,16 +98,16 @@ class _OwnGathering(OwnBackend):
             return await self.backend.call_all(calls)
 
 
-class Watch:
+class Monitor:
     """Keeps what was asked of an engine since it was made; `Engine.observe` takes it."""
 
     def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
         self.clock = clock
         self.lock = Lock()  # held while a call is noted, and by whoever reads what was noted
         self.began_s = clock.now()
-        self.measures = Measures(clock)
+        self.metrics = RequestMetrics(clock)
         self.heat = HeatRecorder(clock)
-        self.left_out = 0  # calls of the studio itself
+        self.own_calls = 0  # calls of the studio itself
 
     def note(
         self,
@@ -121,8 +121,8 @@ class Watch:
     ) -> None:
         """Take note of a call, unless it is the studio's own."""
         with self.lock:
-            if is_own():
-                self.left_out += 1
+            if is_studio_call():
+                self.own_calls += 1
                 return
-            self.measures.note(operation, scope, began_s, took_s, touches, fault, body)
+            self.metrics.note(operation, scope, began_s, took_s, touches, fault, body)
             self.heat.note(operation, scope, began_s, took_s, touches, fault, body)

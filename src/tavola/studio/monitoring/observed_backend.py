@@ -18,7 +18,7 @@ from tavola.handles import AsyncConnection
 from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.arns import Scope, table_arn
 from tavola.protocol.faults import Fault, InternalServerFault
-from tavola.studio.monitoring.monitor import Watch
+from tavola.studio.monitoring.monitor import Monitor
 from tavola.studio.monitoring.request_shapes import is_read
 
 METERED = frozenset(
@@ -32,15 +32,17 @@ METERED = frozenset(
 _INDEXES = ("LocalSecondaryIndexes", "GlobalSecondaryIndexes")
 
 
-def told_by(connection: AsyncConnection, watch: Watch, scope: Scope = DEFAULT_SCOPE) -> AsyncConnection:
+def observe_connection(
+    connection: AsyncConnection, watch: Monitor, scope: Scope = DEFAULT_SCOPE
+) -> AsyncConnection:
     """Return the same connection, of whose calls a watch is told."""
-    return AsyncConnection(TellingBackend(connection.backend, watch, scope), connection.target)
+    return AsyncConnection(ObservedBackend(connection.backend, watch, scope), connection.target)
 
 
-class TellingBackend:
+class ObservedBackend:
     """Passes calls on, and tells a watch of each as an engine would; keys are not told."""
 
-    def __init__(self, backend: AsyncBackend, watch: Watch, scope: Scope = DEFAULT_SCOPE) -> None:
+    def __init__(self, backend: AsyncBackend, watch: Monitor, scope: Scope = DEFAULT_SCOPE) -> None:
         self.backend = backend
         self._clock = watch.clock
         self._telling = ObserverNotifier(watch)
@@ -59,7 +61,7 @@ class TellingBackend:
             fault = error if isinstance(error, Fault) else InternalServerFault(str(error))
             self._telling.report((operation, self._scope, began_s, began, (), fault, body))
             raise
-        touches = touches_of(response, self._scope, writes=not is_read(operation, request))
+        touches = consumed_accesses(response, self._scope, writes=not is_read(operation, request))
         self._telling.report((operation, self._scope, began_s, began, touches, None, body))
         if asks and mode == "NONE":
             response.pop("ConsumedCapacity", None)
@@ -78,7 +80,7 @@ class TellingBackend:
         await self.backend.close()
 
 
-def touches_of(response: Mapping[str, Any], scope: Scope, *, writes: bool) -> tuple[ItemAccess, ...]:
+def consumed_accesses(response: Mapping[str, Any], scope: Scope, *, writes: bool) -> tuple[ItemAccess, ...]:
     """Return what an answer says was consumed, by table and index; of units that are not told apart, whether they are written."""
     told = response.get("ConsumedCapacity") or ()
     found: list[ItemAccess] = []

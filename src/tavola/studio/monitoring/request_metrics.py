@@ -16,12 +16,21 @@ from tavola.engine import ItemAccess
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import THROTTLING_CODES, Fault, TransactionCanceledFault
 from tavola.protocol.operations import OPERATIONS
-from tavola.studio.monitoring.counters import TOOK_MAX, Asked, Cell, ClosedSlice, Place, Slice, Tally, Used
-from tavola.studio.monitoring.expensive_requests import By, Dear, Dearest, Mark
-from tavola.studio.monitoring.request_shapes import BODY_BYTES_MAX, named_table, plain_name
-from tavola.studio.monitoring.timeline import SET_BACK_S, STEPS, Timeline, level_of
+from tavola.studio.monitoring.counters import (
+    TOOK_MAX,
+    CallCounter,
+    CallKind,
+    CallTally,
+    CapacityTarget,
+    CapacityUse,
+    ClosedSlice,
+    CounterSlice,
+)
+from tavola.studio.monitoring.expensive_requests import By, ExpensiveRequest, ExpensiveRequests, KindLeaders
+from tavola.studio.monitoring.request_shapes import BODY_BYTES_MAX, named_table, table_name_only
+from tavola.studio.monitoring.timeline import SET_BACK_S, SLICE_LENGTHS, Timeline, level_of
 
-TROUBLES_MAX = 200
+FAILED_CALLS_MAX = 200
 UNKNOWN = "(unknown)"  # an operation that there is not, whatever it is called
 _NAMES_MAX = 1024
 
@@ -39,18 +48,18 @@ _CONFLICTS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class FailedCall:
     """A call that was throttled, met another transaction, or whose condition did not hold."""
 
     at_s: float
-    asked: Asked
+    kind: CallKind
     code: str
     reasons: tuple[str, ...]  # of a cancelled transaction, for each of its actions
     body: bytes | None  # None: too long to keep
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class MetricsView:
     """What was counted in a window, in slices that change no more."""
 
     start_s: int  # of the first step
@@ -60,30 +69,30 @@ class View:
     summed: list[ClosedSlice]  # the same in fewer, for sums
 
 
-class _Counted(NamedTuple):
+class _KindCounter(NamedTuple):
     """Where the calls of a kind are counted in the running second."""
 
-    asked: Asked
-    cell: Cell
-    mark: Mark
+    kind: CallKind
+    cell: CallCounter
+    mark: KindLeaders
 
 
-class Measures:
+class RequestMetrics:
     """Counts what is asked. Not safe from several threads: whoever calls it holds the watch's lock."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._timeline = Timeline()
-        self._dearest = Dearest()
-        self._troubles: deque[Trouble] = deque(maxlen=TROUBLES_MAX)
+        self._dearest = ExpensiveRequests()
+        self._troubles: deque[FailedCall] = deque(maxlen=FAILED_CALLS_MAX)
         self._names: dict[str, str] = {}  # of tables, by ARN
-        self._kinds: dict[Asked, Asked] = {}  # one object of each, however long it is kept
-        self._slice = Slice(-1)
+        self._kinds: dict[CallKind, CallKind] = {}  # one object of each, however long it is kept
+        self._slice = CounterSlice(-1)
         self._second = -1
         # Of the running second, so that a call need not be named: where it is counted, and its units.
-        self._at: dict[tuple[str, str, str | None], _Counted] = {}  # by operation, ARN and index
-        self._counted: dict[tuple[Asked, str | None], _Counted] = {}
-        self._places: dict[tuple[str, str | None], Used] = {}
+        self._at: dict[tuple[str, str, str | None], _KindCounter] = {}  # by operation, ARN and index
+        self._counted: dict[tuple[CallKind, str | None], _KindCounter] = {}
+        self._places: dict[tuple[str, str | None], CapacityUse] = {}
         self.calls = 0
 
     def note(
@@ -135,15 +144,15 @@ class Measures:
         elif operation in _BATCHES and any(_is_refused(touch) for touch in touches):
             tally.throttles += 1  # some of a batch was left for later, and no fault tells of it
 
-    def view(self, window_s: int) -> View:
+    def view(self, window_s: int) -> MetricsView:
         """Return what was counted in the last so many seconds, the running one among them."""
         level = level_of(window_s)
-        step_s = STEPS[level].length_s
+        step_s = SLICE_LENGTHS[level].length_s
         now_s = max(int(self._clock.now()), self._second)  # a clock that is set back a little stands still
         last_s = now_s - now_s % step_s
         steps = max(1, window_s // step_s)
         start_s = last_s - (steps - 1) * step_s
-        return View(
+        return MetricsView(
             start_s,
             step_s,
             steps,
@@ -151,17 +160,17 @@ class Measures:
             self._timeline.summed(start_s, level),
         )
 
-    def dears(self, by: By) -> list[Dear]:
+    def expensive_requests(self, by: By) -> list[ExpensiveRequest]:
         """Return the dearest requests of hours; `chosen` picks those of a window."""
         return self._dearest.of(by)
 
-    def troubles(self, window_s: int, table: str | None, operation: str | None) -> list[Trouble]:
+    def failed_calls(self, window_s: int, table: str | None, operation: str | None) -> list[FailedCall]:
         """Return the last calls that were throttled or lost a race, the newest first."""
         since_s = self._clock.now() - window_s
         return [
             each
             for each in reversed(self._troubles)
-            if each.at_s >= since_s and each.asked.fits(table, operation)
+            if each.at_s >= since_s and each.kind.matches(table, operation)
         ]
 
     @property
@@ -183,14 +192,14 @@ class Measures:
         self._places.clear()
         self._dearest.turn(second)
 
-    def _named(self, operation: str, touches: Sequence[ItemAccess], body: bytes) -> tuple[bool, _Counted]:
+    def _named(self, operation: str, touches: Sequence[ItemAccess], body: bytes) -> tuple[bool, _KindCounter]:
         """Return where a call is counted, and whether it is the first of its kind in this second."""
         if touches:
             tables = tuple(dict.fromkeys(self._name(touch.table) for touch in touches))
         else:
             named = named_table(body)
             tables = () if named is None else (named,)
-        asked = Asked(operation if operation in OPERATIONS else UNKNOWN, tables)
+        asked = CallKind(operation if operation in OPERATIONS else UNKNOWN, tables)
         index = touches[0].index_name if touches else None
         found = self._counted.get((asked, index))
         if found is not None:
@@ -198,13 +207,13 @@ class Measures:
         if len(self._kinds) >= _NAMES_MAX:
             self._kinds.clear()
         asked = self._kinds.setdefault(asked, asked)
-        found = _Counted(asked, self._slice.cell(asked), self._dearest.mark(asked, index))
+        found = _KindCounter(asked, self._slice.cell(asked), self._dearest.leaders_of(asked, index))
         if len(self._counted) < _NAMES_MAX:
             self._counted[asked, index] = found
         return True, found
 
-    def _place(self, arn: str, index: str | None) -> Used:
-        found = self._places[arn, index] = self._slice.place(Place(self._name(arn), index))
+    def _place(self, arn: str, index: str | None) -> CapacityUse:
+        found = self._places[arn, index] = self._slice.place(CapacityTarget(self._name(arn), index))
         return found
 
     def _name(self, arn: str) -> str:
@@ -212,10 +221,10 @@ class Measures:
         if found is None:
             if len(self._names) >= _NAMES_MAX:
                 self._names.clear()
-            found = self._names[arn] = plain_name(arn)
+            found = self._names[arn] = table_name_only(arn)
         return found
 
-    def _refused(self, tally: Tally, asked: Asked, began_s: float, fault: Fault, body: bytes) -> None:
+    def _refused(self, tally: CallTally, asked: CallKind, began_s: float, fault: Fault, body: bytes) -> None:
         tally.faults += 1
         tally.codes[fault.code] = tally.codes.get(fault.code, 0) + 1
         reasons = (
@@ -230,7 +239,7 @@ class Measures:
         tally.conflicts += conflict
         if throttled or conditional or conflict:
             kept = body if len(body) <= BODY_BYTES_MAX // 16 else None
-            self._troubles.append(Trouble(began_s, asked, fault.code, reasons, kept))
+            self._troubles.append(FailedCall(began_s, asked, fault.code, reasons, kept))
 
 
 def _is_refused(touch: ItemAccess) -> bool:

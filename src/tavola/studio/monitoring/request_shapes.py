@@ -40,21 +40,21 @@ _NAMED = re.compile(rb'"TableName"\s*:\s*"([A-Za-z0-9_.:/-]{1,255})"')
 _decode = msgspec.json.Decoder().decode
 
 
-def shape_of(operation: str, body: bytes) -> bytes:
+def request_shape(operation: str, body: bytes) -> bytes:
     """Return what is kept of a request, as JSON; of one that is too long to keep, how long it was."""
     if len(body) > BODY_BYTES_MAX:
-        return _told_length(len(body))
+        return _omitted(len(body))
     try:
         request = _decode(body)
     except (msgspec.DecodeError, RecursionError):
-        return _told_length(len(body))
+        return _omitted(len(body))
     if isinstance(request, dict):
         request.pop("ReturnConsumedCapacity", None)
-    shape = msgspec.json.encode(request if is_read(operation, request) else _scrubbed(request))
-    return shape if len(shape) <= SHAPE_BYTES_MAX else _told_length(len(body))
+    shape = msgspec.json.encode(request if is_read(operation, request) else _without_values(request))
+    return shape if len(shape) <= SHAPE_BYTES_MAX else _omitted(len(body))
 
 
-def form_of(shape: bytes) -> tuple[tuple[str, str], ...]:
+def request_form(shape: bytes) -> tuple[tuple[str, str], ...]:
     """Return what two requests of one form have in common: the index and the expressions, whatever their values."""
     request = _decode(shape)
     if not isinstance(request, dict):
@@ -72,12 +72,12 @@ def is_read(operation: str, request: Any) -> bool:
     if not isinstance(request, Mapping):
         return False
     if operation == "ExecuteStatement":
-        return _selects(request)
+        return _is_select(request)
     held = request.get(_STATEMENTS[operation]) if operation in _STATEMENTS else None
-    return isinstance(held, list) and bool(held) and all(map(_selects, held))
+    return isinstance(held, list) and bool(held) and all(map(_is_select, held))
 
 
-def _selects(statement: Any) -> bool:
+def _is_select(statement: Any) -> bool:
     text = statement.get("Statement") if isinstance(statement, Mapping) else None
     return isinstance(text, str) and _SELECTS.match(text) is not None
 
@@ -87,21 +87,21 @@ def named_table(body: bytes) -> str | None:
     found = _NAMED.search(body, 0, BODY_BYTES_MAX)
     if found is None:
         return None
-    return plain_name(found[1].decode())
+    return table_name_only(found[1].decode())
 
 
-def plain_name(name_or_arn: str) -> str:
+def table_name_only(name_or_arn: str) -> str:
     """Return the name of a table that is told by its name or its ARN."""
     return name_or_arn.partition(":table/")[2].partition("/")[0] or name_or_arn
 
 
-def _told_length(bytes_: int) -> bytes:
+def _omitted(bytes_: int) -> bytes:
     return msgspec.json.encode({"omitted": f"a request of {bytes_:,} bytes"})
 
 
-def _scrubbed(node: Any) -> Any:
+def _without_values(node: Any) -> Any:
     if isinstance(node, list):
-        shown = [_scrubbed(each) for each in node[:_SHOWN_MAX]]
+        shown = [_without_values(each) for each in node[:_SHOWN_MAX]]
         return shown if len(node) <= _SHOWN_MAX else [*shown, f"… and {len(node) - _SHOWN_MAX} more"]
     if not isinstance(node, dict):
         return node
@@ -110,17 +110,17 @@ def _scrubbed(node: Any) -> Any:
         if name in _WHOLE:
             found[name] = value
         elif name in _VALUES and isinstance(value, dict):
-            found[name] = {each: _told_value(content) for each, content in value.items()}
+            found[name] = {each: _describe_value(content) for each, content in value.items()}
         elif name == "Parameters" and isinstance(value, list):
-            found[name] = [_told_value(each) for each in value]
+            found[name] = [_describe_value(each) for each in value]
         elif name == "Statement":
             found[name] = _LITERAL.sub("'…'", str(value))
         else:
-            found[name] = _scrubbed(value)
+            found[name] = _without_values(value)
     return found
 
 
-def _told_value(value: Any) -> str:
+def _describe_value(value: Any) -> str:
     """Return the type and the length of an attribute value."""
     if isinstance(value, dict) and len(value) == 1:
         ((kind, content),) = value.items()

@@ -12,18 +12,18 @@ from collections.abc import Iterable
 from math import inf
 from typing import NamedTuple
 
-from tavola.studio.monitoring.counters import ALL_OTHERS, ClosedSlice, Slice
+from tavola.studio.monitoring.counters import OTHER_KINDS, ClosedSlice, CounterSlice
 
 
-class Step(NamedTuple):
+class SliceLength(NamedTuple):
     """A length of slices, and for how long they are kept."""
 
     length_s: int
     kept_s: int
 
 
-STEPS = (Step(1, 600), Step(10, 3600), Step(60, 21_600))
-WINDOW_S_MAX = STEPS[-1].kept_s
+SLICE_LENGTHS = (SliceLength(1, 600), SliceLength(10, 3600), SliceLength(60, 21_600))
+WINDOW_S_MAX = SLICE_LENGTHS[-1].kept_s
 SET_BACK_S = 60
 """A call that came so long before the last one: the clock was set back, and what was counted is of another time."""
 BYTES_MAX = 16 * 1024 * 1024
@@ -34,17 +34,17 @@ class Timeline:
 
     def __init__(self, bytes_max: int = BYTES_MAX) -> None:
         self._bytes_max = bytes_max
-        self._open: list[Slice | None]
+        self._open: list[CounterSlice | None]
         self._closed: list[deque[ClosedSlice]]
         self.clear()
 
     def clear(self) -> None:
         """Forget everything."""
-        self._open = [None for _ in STEPS]
-        self._closed = [deque() for _ in STEPS]
+        self._open = [None for _ in SLICE_LENGTHS]
+        self._closed = [deque() for _ in SLICE_LENGTHS]
         self.bytes = 0  # about, of what is closed
 
-    def slice_at(self, second: int) -> Slice:
+    def slice_at(self, second: int) -> CounterSlice:
         """Return the slice of a second; a call that came a little earlier is counted with those that come now."""
         current = self._open[0]
         if current is not None and second <= current.start_s:
@@ -54,7 +54,7 @@ class Timeline:
         elif current is not None:
             self._close(0, second)
             self._thin()
-        self._open[0] = current = Slice(second)
+        self._open[0] = current = CounterSlice(second)
         return current
 
     def _close(self, level: int, second: int) -> None:
@@ -66,18 +66,18 @@ class Timeline:
         kept = self._closed[level]
         kept.append(closed)
         self.bytes += closed.bytes
-        while kept and kept[0].start_s < second - STEPS[level].kept_s - STEPS[level].length_s:
+        while kept and kept[0].start_s < second - SLICE_LENGTHS[level].kept_s - SLICE_LENGTHS[level].length_s:
             self.bytes -= kept.popleft().bytes
-        if level + 1 == len(STEPS):
+        if level + 1 == len(SLICE_LENGTHS):
             return
-        length_s = STEPS[level + 1].length_s
+        length_s = SLICE_LENGTHS[level + 1].length_s
         start_s = closed.start_s - closed.start_s % length_s
         longer = self._open[level + 1]
         if longer is not None and longer.start_s != start_s:
             self._close(level + 1, second)
             longer = None
         if longer is None:
-            longer = self._open[level + 1] = Slice(start_s, length_s)
+            longer = self._open[level + 1] = CounterSlice(start_s, length_s)
         longer.take(current)
 
     def _thin(self) -> None:
@@ -86,7 +86,7 @@ class Timeline:
             for at, each in enumerate(slices):
                 if self.bytes <= self._bytes_max:
                     return
-                if each.kinds != (ALL_OTHERS,):
+                if each.kinds != (OTHER_KINDS,):
                     slices[at] = unnamed = each.unnamed()
                     self.bytes += unnamed.bytes - each.bytes
 
@@ -102,12 +102,12 @@ class Timeline:
     def summed(self, start_s: int, level: int) -> list[ClosedSlice]:
         """Return what was counted since then in few slices, for sums: longer ones where they lie wholly inside."""
         found: list[ClosedSlice] = []
-        for longer in range(level + 1, len(STEPS)):
-            length_s = STEPS[longer].length_s
+        for longer in range(level + 1, len(SLICE_LENGTHS)):
+            length_s = SLICE_LENGTHS[longer].length_s
             aligned_s = -(-start_s // length_s) * length_s
             found += self.since(start_s, longer - 1, aligned_s)
             start_s = aligned_s
-        return found + self.since(start_s, len(STEPS) - 1)
+        return found + self.since(start_s, len(SLICE_LENGTHS) - 1)
 
     @property
     def kept(self) -> int:
@@ -117,13 +117,13 @@ class Timeline:
 
 def level_of(window_s: int) -> int:
     """Return the level whose slices reach back so far."""
-    for level, step in enumerate(STEPS):
+    for level, step in enumerate(SLICE_LENGTHS):
         if window_s <= step.kept_s:
             return level
-    return len(STEPS) - 1
+    return len(SLICE_LENGTHS) - 1
 
 
-def joined(slices: Iterable[ClosedSlice], step_s: int) -> dict[int, list[ClosedSlice]]:
+def group_by_step(slices: Iterable[ClosedSlice], step_s: int) -> dict[int, list[ClosedSlice]]:
     """Return slices by the start of the step that they lie in."""
     found: dict[int, list[ClosedSlice]] = {}
     for each in slices:

@@ -19,9 +19,9 @@ from uuid import UUID
 
 from tavola.keys import BoundTemplate
 from tavola.model import SHARD, Entity, KeyShape, Pattern, Source, declared_tables, entities_of, shape_of
-from tavola.studio.queries.conditions import BrowseCondition
-from tavola.studio.queries.planner import BrowseQuestion, Planned
-from tavola.studio.studio import Where
+from tavola.studio.queries.conditions import QueryCondition
+from tavola.studio.queries.planner import ItemQuery, QueryPlan
+from tavola.studio.studio import TablesLocation
 from tavola.studio.types import AttributeValue, Item
 
 _METHODS = {
@@ -37,13 +37,13 @@ _FILTERS = {
     "=": "eq", "<>": "ne", "<": "lt", "<=": "lte", ">": "gt", ">=": "gte", "between": "between",
     "begins_with": "begins_with", "contains": "contains", "in": "is_in", "exists": "exists", "not_exists": "not_exists",
 }  # fmt: skip
-UNSERVED_ENDPOINT = "http://127.0.0.1:8000"
+DEFAULT_ENDPOINT = "http://127.0.0.1:8000"
 """Where `tavola serve` listens if nothing else is said."""
 _PLAIN = frozenset({"text", "int", "decimal", "bool"})
 
 
 @dataclass(slots=True)
-class _Writer:
+class _CodeWriter:
     """Gathers what the code imports while its values are written."""
 
     imports: set[str] = field(default_factory=set)
@@ -66,20 +66,20 @@ class _Writer:
                 self.imports.add("from uuid import UUID")
                 return f'UUID("{value}")'
             case _:
-                raise _Unwritten
+                raise _NotExpressible
 
     def arguments(self, values: Mapping[str, Any]) -> str:
         """Return keyword arguments."""
         return ", ".join(f"{name}={self.value(value)}" for name, value in values.items())
 
 
-class _Unwritten(Exception):
+class _NotExpressible(Exception):
     """Something that no pattern asks, or that Python does not spell in a line."""
 
 
-def question_code(question: BrowseQuestion, planned: Planned, where: Where) -> str | None:
+def query_code(question: ItemQuery, planned: QueryPlan, where: TablesLocation) -> str | None:
     """Return a question in terms of the design's classes; None: no pattern of them asks it."""
-    operation, index = planned.route.operation, planned.route.way.index
+    operation, index = planned.route.operation, planned.route.target.index
     if operation == "Scan" or planned.route.numbers("studio"):
         return None
     conditions = [question.conditions[at] for at in planned.route.numbers("key")]
@@ -92,13 +92,13 @@ def question_code(question: BrowseQuestion, planned: Planned, where: Where) -> s
             at = None if pattern.key.index is None else pattern.key.index.name
             if at != index:
                 continue
-            writer = _Writer()
+            writer = _CodeWriter()
             try:
-                asked = _asked(entity, pattern, conditions, writer)
+                asked = _pattern_call(entity, pattern, conditions, writer)
                 if operation == "Query":
-                    _check_alone(entity, pattern, conditions)
-                asked += "".join(f".where({_filter(entity, each, writer)})" for each in filters)
-            except _Unwritten:
+                    _check_only_entity(entity, pattern, conditions)
+                asked += "".join(f".where({_filter_call(entity, each, writer)})" for each in filters)
+            except _NotExpressible:
                 continue
             if operation == "GetItem":
                 return _program(entity, writer, where, f"print(db.get({asked}))")
@@ -109,22 +109,22 @@ def question_code(question: BrowseQuestion, planned: Planned, where: Where) -> s
     return None
 
 
-def item_code(table: str, key: Item, where: Where) -> str | None:
+def item_code(table: str, key: Item, where: TablesLocation) -> str | None:
     """Return how an item is got by its entity's key; None: the design has no such entity."""
-    conditions = [BrowseCondition(name, "=", (value,)) for name, value in key.items()]
+    conditions = [QueryCondition(name, "=", (value,)) for name, value in key.items()]
     for entity in _entities(table):
         pattern = shape_of(entity).key
         assert pattern is not None, "it lives in a table"
-        writer = _Writer()
+        writer = _CodeWriter()
         try:
-            asked = _asked(entity, pattern, conditions, writer)
-        except _Unwritten:
+            asked = _pattern_call(entity, pattern, conditions, writer)
+        except _NotExpressible:
             continue
         return _program(entity, writer, where, f"print(db.get({asked}))")
     return None
 
 
-def target_of(where: Where) -> str:
+def connection_target(where: TablesLocation) -> str:
     """Return what `connect` is told to find the tables: where other programs reach them, if that is known."""
     if where.endpoint is not None:
         return where.endpoint
@@ -139,23 +139,23 @@ def target_of(where: Where) -> str:
             return where.text
 
 
-def endpoint_of(where: Where) -> str | None:
+def endpoint_url(where: TablesLocation) -> str | None:
     """Return the endpoint that other clients are told; None: it is AWS's own."""
     if where.kind == "aws":
         return None
-    return where.endpoint or (where.text if where.kind == "http" else UNSERVED_ENDPOINT)
+    return where.endpoint or (where.text if where.kind == "http" else DEFAULT_ENDPOINT)
 
 
-def remark_of(where: Where, sign: str = "#") -> str:
+def setup_comment(where: TablesLocation, sign: str = "#") -> str:
     """Return the comment that says what must be done before the code finds the tables; empty: nothing."""
     if where.endpoint is not None or where.kind in ("aws", "http"):
         return ""
     if where.kind == "memory":
         told = "These tables are in the studio's memory, where no other program reaches them."
-        return f"{sign} {told}\n{sign} `tavola serve --studio` shows tables in memory and serves them at {UNSERVED_ENDPOINT}.\n"
+        return f"{sign} {told}\n{sign} `tavola serve --studio` shows tables in memory and serves them at {DEFAULT_ENDPOINT}.\n"
     file = where.text.removeprefix("file:")
     told = f"The studio has {file} open, and one process at a time can: stop the studio first."
-    return f"{sign} {told}\n{sign} `tavola serve {shlex.quote(file)} --studio` serves it at {UNSERVED_ENDPOINT}, with the studio.\n"
+    return f"{sign} {told}\n{sign} `tavola serve {shlex.quote(file)} --studio` serves it at {DEFAULT_ENDPOINT}, with the studio.\n"
 
 
 def _entities(table: str) -> list[type[Entity]]:
@@ -164,26 +164,28 @@ def _entities(table: str) -> list[type[Entity]]:
     ]
 
 
-def _program(entity: type[Entity], writer: _Writer, where: Where, line: str) -> str:
-    target = target_of(where)
+def _program(entity: type[Entity], writer: _CodeWriter, where: TablesLocation, line: str) -> str:
+    target = connection_target(where)
     region = "" if where.kind == "aws" else f", region={where.region!r}"
     imports = "".join(f"{each}\n" for each in sorted(writer.imports))
     name = entity.__qualname__.split(".")[0]
     return (
         f"{imports}{chr(10) if imports else ''}from tavola import connect\nfrom {entity.__module__} import {name}\n\n"
-        f"{remark_of(where)}with connect({target!r}{region}) as db:\n    {line}\n"
+        f"{setup_comment(where)}with connect({target!r}{region}) as db:\n    {line}\n"
     )
 
 
-def _asked(entity: type[Entity], pattern: Pattern, conditions: list[BrowseCondition], writer: _Writer) -> str:
+def _pattern_call(
+    entity: type[Entity], pattern: Pattern, conditions: list[QueryCondition], writer: _CodeWriter
+) -> str:
     held = {condition.name: condition for condition in conditions}
     if len(held) < len(conditions):
-        raise _Unwritten  # two conditions on one sort attribute
+        raise _NotExpressible  # two conditions on one sort attribute
     values: dict[str, Any] = {}
     for source in pattern.key.hash:
-        values |= _read(source, _only(held, source.attribute))
+        values |= _parse_source(source, _equality_value(held, source.attribute))
     if SHARD in values:
-        raise _Unwritten  # a pattern asks all shards, and this is one
+        raise _NotExpressible  # a pattern asks all shards, and this is one
     fixed: dict[str, Any] = {}
     ranged = ""
     for source in pattern.key.range:
@@ -191,14 +193,14 @@ def _asked(entity: type[Entity], pattern: Pattern, conditions: list[BrowseCondit
         if condition is None:
             break
         if condition.operator == "=":
-            fixed |= _read(source, condition.values[0])
+            fixed |= _parse_source(source, condition.values[0])
         elif source.template is None:
-            operands = ", ".join(writer.value(_decoded(source, value)) for value in condition.values)
+            operands = ", ".join(writer.value(_decode(source, value)) for value in condition.values)
             ranged = f".{source.fields[0]}.{_METHODS[condition.operator]}({operands})"
         elif condition.operator == "begins_with":
-            fixed |= _prefix(source.template, str(condition.values[0].get("S")))
+            fixed |= _parse_prefix(source.template, str(condition.values[0].get("S")))
         else:
-            raise _Unwritten
+            raise _NotExpressible
     sorts = {name: value for name, value in fixed.items() if name not in values}
     if pattern.sorts or not pattern.partition:
         _check_sorts(pattern, values, sorts, ranged)
@@ -207,12 +209,12 @@ def _asked(entity: type[Entity], pattern: Pattern, conditions: list[BrowseCondit
         sorts = {}
     arguments = {name: values[name] for name in pattern.partition if name in values}
     if len(arguments) < len(pattern.partition) or len(arguments) < len(values):
-        raise _Unwritten
+        raise _NotExpressible
     steps = "".join(f".{name}.eq({writer.value(value)})" for name, value in sorts.items())
     return f"{entity.__qualname__}.{pattern.name}({writer.arguments(arguments)}){steps}{ranged}"
 
 
-def _check_alone(entity: type[Entity], pattern: Pattern, conditions: list[BrowseCondition]) -> None:
+def _check_only_entity(entity: type[Entity], pattern: Pattern, conditions: list[QueryCondition]) -> None:
     """Refuse a pattern that would leave out what other entities have in the same collection: it asks another question."""
     held = {condition.name: condition for condition in conditions}
     table = shape_of(entity).table
@@ -223,10 +225,10 @@ def _check_alone(entity: type[Entity], pattern: Pattern, conditions: list[Browse
         shape = shape_of(other)
         own = () if shape.key is None else (shape.key.key,)
         if any(key.index is pattern.key.index and _may_hold(key, held) for key in (*own, *shape.keys)):
-            raise _Unwritten
+            raise _NotExpressible
 
 
-def _may_hold(key: KeyShape, held: Mapping[str | None, BrowseCondition]) -> bool:
+def _may_hold(key: KeyShape, held: Mapping[str | None, QueryCondition]) -> bool:
     """Tell whether items with such a key may be among those that conditions ask for."""
     for source in key.sources:
         condition = held.get(source.attribute)
@@ -243,36 +245,36 @@ def _may_hold(key: KeyShape, held: Mapping[str | None, BrowseCondition]) -> bool
 
 def _check_sorts(pattern: Pattern, values: Mapping[str, Any], sorts: Mapping[str, Any], ranged: str) -> None:
     if tuple(sorts) != pattern.sorts[: len(sorts)]:
-        raise _Unwritten
+        raise _NotExpressible
     if ranged and ranged.split(".")[1] not in pattern.sorts:
-        raise _Unwritten
+        raise _NotExpressible
     if not set(values) <= set(pattern.partition):
-        raise _Unwritten
+        raise _NotExpressible
 
 
-def _only(held: Mapping[str | None, BrowseCondition], name: str) -> AttributeValue:
+def _equality_value(held: Mapping[str | None, QueryCondition], name: str) -> AttributeValue:
     condition = held.get(name)
     if condition is None or condition.operator != "=":
-        raise _Unwritten
+        raise _NotExpressible
     return condition.values[0]
 
 
-def _read(source: Source, value: AttributeValue) -> dict[str, Any]:
+def _parse_source(source: Source, value: AttributeValue) -> dict[str, Any]:
     if source.template is None:
-        return {source.fields[0]: _decoded(source, value)}
+        return {source.fields[0]: _decode(source, value)}
     found = source.template.read(str(value.get("S", "")))
     if found is None:
-        raise _Unwritten
+        raise _NotExpressible
     return found
 
 
-def _decoded(source: Source, value: AttributeValue) -> Any:
+def _decode(source: Source, value: AttributeValue) -> Any:
     if source.field is None or source.tag not in value:
-        raise _Unwritten
+        raise _NotExpressible
     return source.field.decode(dict(value))
 
 
-def _prefix(template: BoundTemplate, text: str) -> dict[str, Any]:
+def _parse_prefix(template: BoundTemplate, text: str) -> dict[str, Any]:
     """Return the first fields of a template whose values a prefix fixes, to the last character."""
     for upto in range(len(template.fields), -1, -1):
         steps = template.steps[:upto]
@@ -286,16 +288,16 @@ def _prefix(template: BoundTemplate, text: str) -> dict[str, Any]:
         values = {step.field: step.part.decode(found[at]) for at, step in enumerate(steps, 1)}
         if template.prefix(values, upto) == text:
             return values
-    raise _Unwritten
+    raise _NotExpressible
 
 
-def _filter(entity: type[Entity], condition: BrowseCondition, writer: _Writer) -> str:
+def _filter_call(entity: type[Entity], condition: QueryCondition, writer: _CodeWriter) -> str:
     shape = shape_of(entity)
     found = shape.by_attribute.get(condition.name or "")
     method = _FILTERS.get(condition.operator)
     if found is None or method is None or found.converter.word not in _PLAIN:
-        raise _Unwritten
+        raise _NotExpressible
     if not all(set(value) <= found.converter.tags for value in condition.values):
-        raise _Unwritten
+        raise _NotExpressible
     operands = ", ".join(writer.value(found.decode(dict(value))) for value in condition.values)
     return f"{entity.__qualname__}.{found.name}.{method}({operands})"

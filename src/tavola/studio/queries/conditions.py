@@ -11,7 +11,7 @@ from typing import Any, Literal
 from tavola.errors import TavolaError
 from tavola.expressions.nodes import And, Between, Comparison, ConditionNode, FunctionCall, InList, Not, Path
 from tavola.expressions.nodes import Literal as Constant
-from tavola.studio.problems import Refused
+from tavola.studio.problems import RequestRefused
 from tavola.studio.types import AttributeValue
 from tavola.values import TAGS, admit_value
 
@@ -33,7 +33,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class BrowseCondition:
+class QueryCondition:
     """One condition; `attribute` is a name or a document path, names with dots in double quotes: `"a.b".c[0]`."""
 
     attribute: str
@@ -52,15 +52,15 @@ class BrowseCondition:
         return str(steps[0]) if len(steps) == 1 else None
 
     @property
-    def of_nothing(self) -> bool:
+    def matches_absent(self) -> bool:
         """Whether it may hold of an item that has no such attribute."""
         return self.operator in _OF_NOTHING
 
     def __str__(self) -> str:
         values = (
-            " and ".join(map(shown, self.values))
+            " and ".join(map(describe_value, self.values))
             if self.operator != "in"
-            else ", ".join(map(shown, self.values))
+            else ", ".join(map(describe_value, self.values))
         )
         word = _WORDS.get(self.operator, self.operator)
         if self.operator.startswith("size "):
@@ -84,7 +84,7 @@ def parse_path(text: str) -> tuple[str | int, ...]:
             steps.append(found[2] if found[1] is None else found[1].replace('""', '"'))
         at = found.end()
     if at < len(text) or not steps or "" in steps:
-        raise Refused(
+        raise RequestRefused(
             "condition-malformed",
             "An attribute is missing",
             f"{text!r} names no attribute.",
@@ -93,44 +93,44 @@ def parse_path(text: str) -> tuple[str | int, ...]:
     return tuple(steps)
 
 
-def check_condition(condition: BrowseCondition) -> BrowseCondition:
+def check_condition(condition: QueryCondition) -> QueryCondition:
     """Return a condition with its values as DynamoDB keeps them, so that `1.0` is 1; refuse one that cannot be asked."""
     condition.steps  # noqa: B018  # refuses what is no path
     operator, values = condition.operator, condition.values
     wanted = _NUMBER_OF_VALUES.get(operator, 1)
     if operator == "in":
         if not 1 <= len(values) <= _IN_MAX:
-            raise _refused(condition, f"IN takes 1 to {_IN_MAX} values, and there are {len(values)}")
+            raise _condition_error(condition, f"IN takes 1 to {_IN_MAX} values, and there are {len(values)}")
     elif len(values) != wanted:
-        raise _refused(
+        raise _condition_error(
             condition, f"it takes {wanted} value{'' if wanted == 1 else 's'}, and there are {len(values)}"
         )
     for value in values:
         if len(value) != 1 or next(iter(value)) not in TAGS:
-            raise _refused(condition, f"{dict(value)!r} is no attribute value")
+            raise _condition_error(condition, f"{dict(value)!r} is no attribute value")
     if operator.startswith("size ") and "N" not in values[0]:
-        raise _refused(condition, "a size is compared with a number")
+        raise _condition_error(condition, "a size is compared with a number")
     if operator == "type" and values[0].get("S") not in TAGS:
-        raise _refused(condition, f"a type is one of {', '.join(TAGS)}")
+        raise _condition_error(condition, f"a type is one of {', '.join(TAGS)}")
     if operator == "begins_with" and not values[0].keys() <= {"S", "B"}:
-        raise _refused(condition, "only texts and bytes begin with something")
-    return replace(condition, values=tuple(_admitted(condition, value) for value in values))
+        raise _condition_error(condition, "only texts and bytes begin with something")
+    return replace(condition, values=tuple(_canonical_value(condition, value) for value in values))
 
 
-def _admitted(condition: BrowseCondition, value: AttributeValue) -> AttributeValue:
+def _canonical_value(condition: QueryCondition, value: AttributeValue) -> AttributeValue:
     """Return a value in its one spelling; what compares values trusts that they have it."""
     raw: dict[str, Any] = deepcopy(dict(value))
     try:
         admit_value(raw)
     except TavolaError as error:
-        raise _refused(
+        raise _condition_error(
             condition, f"{str(dict(value))[:80]} is no value that DynamoDB takes: {error}"
         ) from error
     return raw
 
 
-def _refused(condition: BrowseCondition, problem: str) -> Refused:
-    return Refused(
+def _condition_error(condition: QueryCondition, problem: str) -> RequestRefused:
+    return RequestRefused(
         "condition-malformed",
         "A condition cannot be asked",
         f"{condition.attribute} {condition.operator}: {problem}.",
@@ -138,7 +138,7 @@ def _refused(condition: BrowseCondition, problem: str) -> Refused:
     )
 
 
-def node_of(condition: BrowseCondition) -> ConditionNode:
+def condition_node(condition: QueryCondition) -> ConditionNode:
     """Return a checked condition as the tree of an expression."""
     path = Path(condition.steps)
     values = [Constant(dict(value)) for value in condition.values]
@@ -161,15 +161,15 @@ def node_of(condition: BrowseCondition) -> ConditionNode:
             return Comparison(operator.removeprefix("size "), FunctionCall("size", (path,)), values[0])
 
 
-def joined(conditions: Sequence[BrowseCondition]) -> ConditionNode | None:
+def combine_conditions(conditions: Sequence[QueryCondition]) -> ConditionNode | None:
     """Return conditions that must all hold as one; None: there are none."""
-    nodes = tuple(map(node_of, conditions))
+    nodes = tuple(map(condition_node, conditions))
     if not nodes:
         return None
     return nodes[0] if len(nodes) == 1 else And(nodes)
 
 
-def shown(value: AttributeValue) -> str:
+def describe_value(value: AttributeValue) -> str:
     """Return a value as a sentence names it."""
     tag, held = next(iter(value.items()))
     if tag == "S":

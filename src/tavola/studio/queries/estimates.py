@@ -8,7 +8,7 @@ from decimal import Decimal
 from tavola.limits import ITEM_BYTES_MAX, PAGE_BYTES_MAX
 from tavola.model.document import AccessPattern, TableDesign
 from tavola.prices import PriceBook
-from tavola.studio.queries.planner import Planned
+from tavola.studio.queries.planner import QueryPlan
 from tavola.studio.queries.rows import PAGE_ROWS
 from tavola.studio.recognition import Recogniser
 from tavola.values import read_units
@@ -34,8 +34,8 @@ class ReadEstimate:
     reason: str
 
 
-def estimate(
-    planned: Planned,
+def estimate_read(
+    planned: QueryPlan,
     recogniser: Recogniser,
     book: PriceBook,
     table_class: str,
@@ -47,40 +47,38 @@ def estimate(
 
     `late`: who counts does so now and then, as AWS does. `past`: it is asked of another moment than was counted.
     """
-    way, consistent = planned.route.way, planned.consistent
+    way, consistent = planned.route.target, planned.consistent
     least = read_units(0, consistent=consistent)
     match planned.route.operation:
         case "GetItem":
             high = way.mean_bytes or ITEM_BYTES_MAX
             reason = (
-                f"Items average {_amount(high)}; the largest that there may be takes {_most(consistent)} units, one that is "
+                f"Items average {_format_bytes(high)}; the largest that there may be takes {_max_units(consistent)} units, one that is "
                 "not there the least."
                 if way.items
                 else "Nothing is known of how large items are; an item has 400 KB at most."
             )
             low_units, high_units = least, read_units(high, consistent=consistent)
         case "Query":
-            found = _expected(planned, recogniser)
+            found = _declared_access(planned, recogniser)
             if found is None:
                 high, items = way.bytes, way.items
                 reason = f"How many items have this key is seen when they are read: at most all of {way}"
-                reason += f", {_counted(way.items, way.bytes)}."
+                reason += f", {_describe_count(way.items, way.bytes)}."
             else:
                 access, entity = found
                 each = access.item_bytes or way.mean_bytes
                 items = access.items or 1
                 high = items * each
-                reason = (
-                    f"The design says of {entity}, “{access.title}”: about {items} items of {_amount(each)}."
-                )
-            low_units, high_units = least, _paged(high, items, consistent)
+                reason = f"The design says of {entity}, “{access.title}”: about {items} items of {_format_bytes(each)}."
+            low_units, high_units = least, _page_units(high, items, consistent)
         case "Scan":
             high = way.bytes
             low_units, high_units = (
                 read_units(high, consistent=consistent),
-                _paged(high, way.items, consistent),
+                _page_units(high, way.items, consistent),
             )
-            reason = f"DescribeTable counts {_counted(way.items, way.bytes)} in {way}{_LATE if late else ''}."
+            reason = f"DescribeTable counts {_describe_count(way.items, way.bytes)} in {way}{_LATE if late else ''}."
             if past:
                 low_units = least
                 reason += " That is how many there are now; at another moment there were fewer or more."
@@ -98,7 +96,7 @@ def estimate(
     )
 
 
-def _paged(bytes_: int, items: int, consistent: bool) -> float:
+def _page_units(bytes_: int, items: int, consistent: bool) -> float:
     """Return the units of so many bytes read in the studio's pages; each page is rounded up for itself."""
     more = max(
         bytes_ // PAGE_BYTES_MAX, items // PAGE_ROWS
@@ -106,24 +104,24 @@ def _paged(bytes_: int, items: int, consistent: bool) -> float:
     return read_units(bytes_, consistent=consistent) + more * read_units(0, consistent=consistent)
 
 
-def _most(consistent: bool) -> str:
+def _max_units(consistent: bool) -> str:
     return f"{read_units(ITEM_BYTES_MAX, consistent=consistent):g}"
 
 
-def _expected(planned: Planned, recogniser: Recogniser) -> tuple[AccessPattern, str] | None:
+def _declared_access(planned: QueryPlan, recogniser: Recogniser) -> tuple[AccessPattern, str] | None:
     """Return what the design says of a query by this partition key, of those that say most items."""
     design = recogniser.design
     if design is None or planned.route.pinned:
         return None
     told = [
         (access, entity)
-        for access, entity in _patterns(design, planned.route.way.index)
-        if recogniser.makes(entity, planned.route.way.index, planned.route.partition)
+        for access, entity in _patterns_with_counts(design, planned.route.target.index)
+        if recogniser.can_make(entity, planned.route.target.index, planned.route.partition)
     ]
     return max(told, key=lambda each: each[0].items or 0, default=None)
 
 
-def _patterns(design: TableDesign, index: str | None) -> list[tuple[AccessPattern, str]]:
+def _patterns_with_counts(design: TableDesign, index: str | None) -> list[tuple[AccessPattern, str]]:
     return [
         (pattern.access, entity.name)
         for entity in design.entities
@@ -132,11 +130,11 @@ def _patterns(design: TableDesign, index: str | None) -> list[tuple[AccessPatter
     ]
 
 
-def _counted(items: int, bytes_: int) -> str:
-    return f"{items:,} item{'' if items == 1 else 's'} of {_amount(bytes_)}"
+def _describe_count(items: int, bytes_: int) -> str:
+    return f"{items:,} item{'' if items == 1 else 's'} of {_format_bytes(bytes_)}"
 
 
-def _amount(bytes_: int) -> str:
+def _format_bytes(bytes_: int) -> str:
     if bytes_ < 1024:
         return f"{bytes_} B"
     if bytes_ < 1024 * 1024:

@@ -10,16 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tavola.errors import TavolaError
-from tavola.studio.key_text import KeyReader, guess
-from tavola.studio.recognition import Recognised, Recogniser
+from tavola.studio.key_text import KeyReader, guess_parts
+from tavola.studio.recognition import RecognisedItem, Recogniser
 from tavola.studio.types import Item
 
-KeyCut = tuple[int, ...]
+KeyLengths = tuple[int, ...]
 """The number of a key's shape, then the lengths of all values but the last, as JavaScript counts characters."""
 
 
 @dataclass(frozen=True, slots=True)
-class KeyField:
+class KeyTextField:
     """A value between two literals: the field that it is of, if known, and what that has where it is written otherwise."""
 
     name: str | None
@@ -27,18 +27,18 @@ class KeyField:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyShape:
+class KeyTextShape:
     """How texts of a key attribute are made: literals, with a field between each two of them."""
 
     attribute: str
     literals: tuple[str, ...]
-    fields: tuple[KeyField, ...]
+    fields: tuple[KeyTextField, ...]
 
 
-_Memo = dict[str, KeyCut]
+_Memo = dict[str, KeyLengths]
 
 
-class KeyCutter:
+class KeyEncoder:
     """Cuts the keys of one page, and gathers their shapes."""
 
     def __init__(self, recogniser: Recogniser, index: str | None) -> None:
@@ -46,20 +46,20 @@ class KeyCutter:
         self._index = index
         self._ways: dict[str | None, tuple[tuple[str, KeyReader | None, _Memo], ...]] = {}
         self._numbers: dict[tuple[str, tuple[str, ...], tuple[str | None, ...]], int] = {}
-        self._shapes: list[KeyShape] = []
+        self._shapes: list[KeyTextShape] = []
 
     @property
-    def shapes(self) -> tuple[KeyShape, ...]:
+    def shapes(self) -> tuple[KeyTextShape, ...]:
         """The shapes of all keys that were cut, in the order of their numbers."""
         return tuple(self._shapes)
 
-    def cut(self, item: Item, told: Recognised) -> tuple[KeyCut, ...]:
+    def encode(self, item: Item, told: RecognisedItem) -> tuple[KeyLengths, ...]:
         """Return the keys of an item that are texts: the index's first, then the table's."""
         ways = self._ways.get(told.entity)
         if ways is None:
-            readers = self._recogniser.readers(told.entity, self._index)
+            readers = self._recogniser.key_readers(told.entity, self._index)
             ways = self._ways[told.entity] = tuple((name, reader, {}) for name, reader in readers)
-        cuts: list[KeyCut] = []
+        cuts: list[KeyLengths] = []
         for name, reader, memo in ways:
             value = item.get(name)
             text = None if value is None else value.get("S")
@@ -71,10 +71,10 @@ class KeyCutter:
             cuts.append(found)
         return tuple(cuts)
 
-    def _cut(self, name: str, reader: KeyReader | None, text: str) -> KeyCut:
+    def _cut(self, name: str, reader: KeyReader | None, text: str) -> KeyLengths:
         written = None if reader is None else reader.split(text)
         if reader is None or written is None or not self._tell(name, reader, written):
-            literals, written = guess(text)
+            literals, written = guess_parts(text)
             number = self._number(name, literals, (None,) * len(written))
         else:
             number = self._number(name, reader.literals, reader.fields)
@@ -82,7 +82,7 @@ class KeyCutter:
 
     def _tell(self, name: str, reader: KeyReader, written: tuple[str, ...]) -> bool:
         """Tell what the fields have that are written otherwise; False: what is written is no value of its field."""
-        for at in reader.otherwise:
+        for at in reader.converted:
             text = written[at]
             try:
                 value = reader.value(at, text)
@@ -98,7 +98,9 @@ class KeyCutter:
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self._shapes)
-            self._shapes.append(KeyShape(name, literals, tuple(KeyField(field, {}) for field in fields)))
+            self._shapes.append(
+                KeyTextShape(name, literals, tuple(KeyTextField(field, {}) for field in fields))
+            )
         return number
 
 

@@ -12,54 +12,56 @@ from dataclasses import dataclass
 from tavola.errors import TavolaError
 from tavola.model import SHARD
 from tavola.model.document import EntityDesign, KeyDesign, TableDesign
-from tavola.studio.field_values import FieldUnreadable, part_value
-from tavola.studio.queries.conditions import BrowseCondition, check_condition, shown
-from tavola.studio.queries.planner import BrowseQuestion
-from tavola.studio.queries.read_targets import TableWays
+from tavola.studio.field_values import FieldUnreadable, key_part_value
+from tavola.studio.queries.conditions import QueryCondition, check_condition, describe_value
+from tavola.studio.queries.planner import ItemQuery
+from tavola.studio.queries.read_targets import ReadTargets
 from tavola.studio.types import AttributeValue
 
-_OFFERS_MAX = 3
+_SUGGESTIONS_MAX = 3
 
 
 @dataclass(frozen=True, slots=True)
-class KeyOffer:
+class KeySuggestion:
     """The conditions that ask by a key what was asked by its fields."""
 
     text: str
-    conditions: tuple[BrowseCondition, ...]
+    conditions: tuple[QueryCondition, ...]
 
 
-def key_offers(design: TableDesign | None, ways: TableWays, question: BrowseQuestion) -> tuple[KeyOffer, ...]:
+def suggest_keys(
+    design: TableDesign | None, ways: ReadTargets, question: ItemQuery
+) -> tuple[KeySuggestion, ...]:
     """Return the keys that equalities of a question make, the table's own first; none where other code makes the keys."""
     if design is None or design.foreign:
         return ()
-    found: dict[tuple[tuple[str, str], ...], KeyOffer] = {}
+    found: dict[tuple[tuple[str, str], ...], KeySuggestion] = {}
     given = tuple(map(check_condition, question.conditions))
     candidates = [(entity, key) for entity in design.entities for key in (entity.key, *entity.keys) if key]
     for entity, key in sorted(candidates, key=lambda each: each[1].index is not None):
         index = question.index or (key.index if question.choose else None)
-        if key.index != index or all(way.index != index or not way.ready for way in ways.ways):
+        if key.index != index or all(way.index != index or not way.ready for way in ways.targets):
             continue
-        made = _made(ways, entity, key, given)
+        made = _render_partition(ways, entity, key, given)
         if made is None:
             continue
         told, used = made
         left = tuple(each for at, each in enumerate(given) if at not in used)
-        conditions = tuple(BrowseCondition(name, "=", (value,)) for name, value in told.items())
+        conditions = tuple(QueryCondition(name, "=", (value,)) for name, value in told.items())
         fields = " and ".join(dict.fromkeys(given[at].attribute for at in sorted(used)))
-        keys = " and ".join(f"{name} = {shown(value)}" for name, value in told.items())
+        keys = " and ".join(f"{name} = {describe_value(value)}" for name, value in told.items())
         text = f"{fields} makes {' and '.join(told)} of {entity.name}: ask {keys}"
         found.setdefault(
-            tuple((name, str(value)) for name, value in told.items()), KeyOffer(text, conditions + left)
+            tuple((name, str(value)) for name, value in told.items()), KeySuggestion(text, conditions + left)
         )
-    return tuple(found.values())[:_OFFERS_MAX]
+    return tuple(found.values())[:_SUGGESTIONS_MAX]
 
 
-def _made(
-    ways: TableWays, entity: EntityDesign, key: KeyDesign, given: Sequence[BrowseCondition]
+def _render_partition(
+    ways: ReadTargets, entity: EntityDesign, key: KeyDesign, given: Sequence[QueryCondition]
 ) -> tuple[Mapping[str, AttributeValue], set[int]] | None:
     """Return the partition key that equalities make, and which of them it is made of; None: they do not."""
-    way = next(each for each in ways.ways if each.index == key.index)
+    way = next(each for each in ways.targets if each.index == key.index)
     sources = {source.attribute: source for source in key.sources}
     told: dict[str, AttributeValue] = {}
     used: set[int] = set()
@@ -70,11 +72,11 @@ def _made(
         values = {}
         for wanted in source.fields:
             field = entity.field(wanted)
-            at = next(_equal(given, field.attribute), None)
+            at = next(_equalities(given, field.attribute), None)
             if at is None:
                 return None
             try:
-                values[wanted] = part_value(field, dict(given[at].values[0]))
+                values[wanted] = key_part_value(field, dict(given[at].values[0]))
             except FieldUnreadable:
                 return None
             used.add(at)
@@ -87,7 +89,7 @@ def _made(
     return (told, used) if used else None
 
 
-def _equal(given: Sequence[BrowseCondition], attribute: str) -> Iterator[int]:
+def _equalities(given: Sequence[QueryCondition], attribute: str) -> Iterator[int]:
     return (
         at
         for at, each in enumerate(given)

@@ -16,7 +16,7 @@ _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _BUFFER = "\x00buffer:"
 
 
-def python_of(value: Any, *, indent: int = 0) -> str:
+def python_literal(value: Any, *, indent: int = 0) -> str:
     """Return DynamoDB JSON as Python has it for boto3's client: binary as bytes, a line where it fits on one."""
     return _python(_with_bytes(value), indent, _WIDTH)
 
@@ -49,12 +49,12 @@ def plain_json(item: Item) -> str:
     return _plain({"M": item}, "")
 
 
-def typed_json(value: Any) -> str:
+def dynamodb_json(value: Any) -> str:
     """Return DynamoDB JSON as text."""
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
-def command_of(operation: str, request: Mapping[str, Any], *, region: str, endpoint: str | None) -> str:
+def aws_cli_command(operation: str, request: Mapping[str, Any], *, region: str, endpoint: str | None) -> str:
     """Return a request as a command of the AWS CLI, an option on each line."""
     words = [f"aws dynamodb {_kebab(operation)}"]
     for name, value in request.items():
@@ -69,7 +69,9 @@ def command_of(operation: str, request: Mapping[str, Any], *, region: str, endpo
     return " \\\n  ".join(words) + "\n"
 
 
-def typescript_of(operation: str, request: Mapping[str, Any], *, region: str, endpoint: str | None) -> str:
+def typescript_program(
+    operation: str, request: Mapping[str, Any], *, region: str, endpoint: str | None
+) -> str:
     """Return a request as TypeScript for AWS's SDK of JavaScript, version 3."""
     settings = {"region": region} | ({} if endpoint is None else {"endpoint": endpoint})
     body = json.dumps(_with_buffers(request), ensure_ascii=False, indent=2)
@@ -83,13 +85,13 @@ def typescript_of(operation: str, request: Mapping[str, Any], *, region: str, en
     )
 
 
-def client_lines(region: str, endpoint: str | None) -> str:
+def boto3_client_line(region: str, endpoint: str | None) -> str:
     """Return the Python line that makes boto3's client."""
     where = f'"dynamodb", region_name="{region}"'
     return f"client = boto3.client({where}{'' if endpoint is None else f', endpoint_url={endpoint!r}'})\n"
 
 
-def snake(operation: str) -> str:
+def snake_case(operation: str) -> str:
     """Return an operation as boto3 calls it."""
     return _CAPITAL.sub("_", operation).lower()
 
@@ -145,16 +147,16 @@ def _plain(value: AttributeValue, margin: str) -> str:
                 f"{json.dumps(name, ensure_ascii=False)}: {_plain(each, within)}"
                 for name, each in held.items()
             ]
-            return _braced("{", parts, "}", margin)
+            return _bracketed("{", parts, "}", margin)
         case "L":
-            return _braced("[", [_plain(each, within) for each in held], "]", margin)
+            return _bracketed("[", [_plain(each, within) for each in held], "]", margin)
         case "SS" | "NS" | "BS":
-            return _braced("[", [_plain({tag[0]: each}, within) for each in held], "]", margin)
+            return _bracketed("[", [_plain({tag[0]: each}, within) for each in held], "]", margin)
         case _:
             return json.dumps(held, ensure_ascii=False)
 
 
-def _braced(opening: str, parts: Sequence[str], closing: str, margin: str) -> str:
+def _bracketed(opening: str, parts: Sequence[str], closing: str, margin: str) -> str:
     if not parts:
         return opening + closing
     lines = ",\n".join(f"{margin}  {part}" for part in parts)

@@ -15,9 +15,14 @@ from tavola.design.access_paths import RANGE_OPERATORS, match_key
 from tavola.expressions.nodes import And, Between, ConditionNode, Path
 from tavola.expressions.nodes import Literal as Constant
 from tavola.expressions.renderer import Renderer
-from tavola.studio.problems import Refused
-from tavola.studio.queries.conditions import BrowseCondition, check_condition, joined, node_of
-from tavola.studio.queries.read_targets import TableWays, Way
+from tavola.studio.problems import RequestRefused
+from tavola.studio.queries.conditions import (
+    QueryCondition,
+    check_condition,
+    combine_conditions,
+    condition_node,
+)
+from tavola.studio.queries.read_targets import ReadTarget, ReadTargets
 from tavola.studio.types import AttributeValue
 from tavola.values import compare
 
@@ -30,12 +35,12 @@ _TYPES = {"S": "text", "N": "a number", "B": "bytes"}
 
 
 @dataclass(frozen=True, slots=True)
-class BrowseQuestion:
+class ItemQuery:
     """What is asked of a table; without an index the table is asked, or the index that serves the conditions best."""
 
     table: str
     index: str | None = None
-    conditions: tuple[BrowseCondition, ...] = ()
+    conditions: tuple[QueryCondition, ...] = ()
     choose: bool = True  # another way than the table may be taken where no index is named
     consistent: bool = False
     descending: bool = False
@@ -43,10 +48,10 @@ class BrowseQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class ReadRoute:
     """One way to answer: which conditions are the key's (by their numbers), and which are left."""
 
-    way: Way
+    target: ReadTarget
     operation: ReadOperation
     roles: tuple[ConditionRole, ...]  # of each condition
     pinned: int  # sort attributes that are asked
@@ -59,53 +64,57 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class QueryPlan:
     """The way that is taken, the request without a page's limits, and what a person should know of it."""
 
-    route: Route
+    route: ReadRoute
     request: Mapping[str, Any]
-    tested: ConditionNode | None  # what DynamoDB could not be asked, and the studio holds against the items
+    studio_test: (
+        ConditionNode | None
+    )  # what DynamoDB could not be asked, and the studio holds against the items
     consistent: bool
     sentence: str
     why: str
     notes: tuple[str, ...]
-    others: tuple[Route, ...]  # further ways that would be no Scan
+    others: tuple[ReadRoute, ...]  # further ways that would be no Scan
 
 
-def plan(ways: TableWays, question: BrowseQuestion, *, together: bool = False) -> Planned:
+def plan_query(ways: ReadTargets, question: ItemQuery, *, together: bool = False) -> QueryPlan:
     """Return how a question is answered; refuse one that cannot be asked.
 
     `together` says that who writes the items writes all attributes of an index's key or none, as a design's client does.
     """
     question = replace(question, conditions=tuple(map(check_condition, question.conditions)))
-    asked = ways.way(question.index)
+    asked = ways.target(question.index)
     first = _route(ways, asked, question.conditions)
-    unheld = _unheld(ways, first, question.conditions)
+    unheld = _unprojected_attributes(ways, first, question.conditions)
     if unheld:
-        raise _unprojected(asked, unheld)
+        raise _unprojected_error(asked, unheld)
     routes = [first]
     passed: list[str] = []
-    if asked is ways.own and question.choose:
+    if asked is ways.table_target and question.choose:
         found = [_route(ways, way, question.conditions) for way in ways.indexes if way.ready]
         # A consistent answer is the table's to give, or a local index's, wherever that is no Scan.
         found = [
-            each for each in found if each.way.local or not question.consistent or first.operation == "Scan"
+            each
+            for each in found
+            if each.target.local or not question.consistent or first.operation == "Scan"
         ]
         passed = [
             told
             for each in found
-            if each.operation == "Query" and (told := _passed(ways, each, question.conditions))
+            if each.operation == "Query" and (told := _rejection_reason(ways, each, question.conditions))
         ]
-        indexed = [each for each in found if not _passed(ways, each, question.conditions)]
+        indexed = [each for each in found if not _rejection_reason(ways, each, question.conditions)]
         # An index has only items with all of its key; where the table can be asked, what it would miss must be nothing.
-        routes += [each for each in indexed if first.operation == "Scan" or _sure(each)]
+        routes += [each for each in indexed if first.operation == "Scan" or _is_complete(each)]
     routes.sort(key=_preference)
     route = first if routes[0].operation == "Scan" else routes[0]
-    consistent = question.consistent and (route.way.index is None or route.way.local)
-    return Planned(
+    consistent = question.consistent and (route.target.index is None or route.target.local)
+    return QueryPlan(
         route,
         _request(ways, route, question, consistent),
-        joined([question.conditions[at] for at in route.numbers("studio")]),
+        combine_conditions([question.conditions[at] for at in route.numbers("studio")]),
         consistent,
         _sentence(route, question.conditions),
         _why(ways, route, question.conditions, bool(passed)),
@@ -114,54 +123,56 @@ def plan(ways: TableWays, question: BrowseQuestion, *, together: bool = False) -
     )
 
 
-def _unheld(ways: TableWays, route: Route, conditions: Sequence[BrowseCondition]) -> tuple[str, ...]:
+def _unprojected_attributes(
+    ways: ReadTargets, route: ReadRoute, conditions: Sequence[QueryCondition]
+) -> tuple[str, ...]:
     """Return what a filter names that the index does not hold: a Query of it is refused, a Scan finds nothing."""
-    held = ways.projected(route.way)
+    held = ways.projected_attributes(route.target)
     if held is None:
         return ()
     names = [str(conditions[at].steps[0]) for at in route.numbers("filter")]
     return tuple(name for name in dict.fromkeys(names) if name not in held)
 
 
-def _unprojected(way: Way, names: Sequence[str]) -> Refused:
-    return Refused(
+def _unprojected_error(way: ReadTarget, names: Sequence[str]) -> RequestRefused:
+    return RequestRefused(
         "filter-unprojected",
         "The index does not hold what is asked",
-        f"{way.index} has no {_listed(names)} in its entries, and a filter there finds nothing by what an index lacks.",
+        f"{way.index} has no {_join_words(names)} in its entries, and a filter there finds nothing by what an index lacks.",
         "Ask the table, or project the attribute into the index.",
     )
 
 
-def _passed(ways: TableWays, route: Route, conditions: Sequence[BrowseCondition]) -> str:
+def _rejection_reason(ways: ReadTargets, route: ReadRoute, conditions: Sequence[QueryCondition]) -> str:
     """Return why an index is not taken although it could be asked; empty: nothing stands against it."""
-    lacked = _unheld(ways, route, conditions)
+    lacked = _unprojected_attributes(ways, route, conditions)
     if lacked:
         return (
-            f"{route.way.index} would make it a Query, but it does not hold {_listed(lacked)}: "
+            f"{route.target.index} would make it a Query, but it does not hold {_join_words(lacked)}: "
             "leave that condition out to use it."
         )
-    absent = _of_absent(route, conditions)
+    absent = _absent_sort_attributes(route, conditions)
     if absent:
         return (
-            f"{route.way.index} would make it a Query, but items without {_listed(absent)} are not in it, and they are "
+            f"{route.target.index} would make it a Query, but items without {_join_words(absent)} are not in it, and they are "
             "asked for too: ask on its tab to leave them out."
         )
     return ""
 
 
-def _of_absent(route: Route, conditions: Sequence[BrowseCondition]) -> tuple[str, ...]:
+def _absent_sort_attributes(route: ReadRoute, conditions: Sequence[QueryCondition]) -> tuple[str, ...]:
     """Return the sort attributes of an index of which a condition holds where an item has none: these are not in it."""
-    names = {str(each.steps[0]) for each in conditions if each.of_nothing}
-    return tuple(name for name in route.way.range[route.pinned :] if name in names)
+    names = {str(each.steps[0]) for each in conditions if each.matches_absent}
+    return tuple(name for name in route.target.range[route.pinned :] if name in names)
 
 
-def _sure(route: Route) -> bool:
+def _is_complete(route: ReadRoute) -> bool:
     """Tell whether every item that the conditions hold of is in the index: each part of its key is asked."""
-    return route.operation != "Scan" and route.pinned == len(route.way.range)
+    return route.operation != "Scan" and route.pinned == len(route.target.range)
 
 
-def _preference(route: Route) -> tuple[Any, ...]:
-    way = route.way
+def _preference(route: ReadRoute) -> tuple[Any, ...]:
+    way = route.target
     left = len(route.numbers("studio"))
     return (
         _ORDER[route.operation], -route.pinned, left, way.index is not None, way.projection != "ALL", not way.local,
@@ -169,14 +180,14 @@ def _preference(route: Route) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _route(ways: TableWays, way: Way, conditions: Sequence[BrowseCondition]) -> Route:
-    equal = {name: at for name in way.attributes if (at := _equal(ways, name, conditions)) is not None}
-    ranges = {name: _range(ways, name, conditions) for name in way.range}
+def _route(ways: ReadTargets, way: ReadTarget, conditions: Sequence[QueryCondition]) -> ReadRoute:
+    equal = {name: at for name in way.attributes if (at := _equality(ways, name, conditions)) is not None}
+    ranges = {name: _range_conditions(ways, name, conditions) for name in way.range}
     match = match_key(way.hash, way.range, equals=equal.__contains__, ranges=lambda name: bool(ranges[name]))
     if match.missing:
-        return Route(way, "Scan", tuple(_FILTER for _ in conditions), 0, (), {})
+        return ReadRoute(way, "Scan", tuple(_FILTER for _ in conditions), 0, (), {})
     compared = (*way.hash, *match.equal)
-    nodes = [node_of(conditions[equal[name]]) for name in compared]
+    nodes = [condition_node(conditions[equal[name]]) for name in compared]
     taken = {equal[name] for name in compared}
     if match.ranged:
         name = match.rest[0]
@@ -187,29 +198,29 @@ def _route(ways: TableWays, way: Way, conditions: Sequence[BrowseCondition]) -> 
     whole = way.index is None and len(taken) == len(conditions) == len(way.attributes)
     exact = whole and all(condition.operator == "=" for condition in conditions)
     roles = tuple(_role(way, condition, at in taken) for at, condition in enumerate(conditions))
-    return Route(way, "GetItem" if exact else "Query", roles, pinned, tuple(nodes), partition)
+    return ReadRoute(way, "GetItem" if exact else "Query", roles, pinned, tuple(nodes), partition)
 
 
-def _role(way: Way, condition: BrowseCondition, taken: bool) -> ConditionRole:
+def _role(way: ReadTarget, condition: QueryCondition, taken: bool) -> ConditionRole:
     if taken:
         return "key"
     return "studio" if str(condition.steps[0]) in way.attributes else "filter"
 
 
-def _fits(ways: TableWays, name: str, condition: BrowseCondition) -> bool:
+def _fits(ways: ReadTargets, name: str, condition: QueryCondition) -> bool:
     """Tell whether a condition is of a key attribute, with values that it may have: of its type, and never empty."""
     wanted = ways.types[name]
     return condition.name == name and all(value.get(wanted) for value in condition.values)
 
 
-def _equal(ways: TableWays, name: str, conditions: Sequence[BrowseCondition]) -> int | None:
+def _equality(ways: ReadTargets, name: str, conditions: Sequence[QueryCondition]) -> int | None:
     for at, condition in enumerate(conditions):
         if condition.operator == "=" and _fits(ways, name, condition):
             return at
     return None
 
 
-def _range(ways: TableWays, name: str, conditions: Sequence[BrowseCondition]) -> tuple[int, ...]:
+def _range_conditions(ways: ReadTargets, name: str, conditions: Sequence[QueryCondition]) -> tuple[int, ...]:
     """Return the conditions that make the range of a sort attribute: one, or >= and <= together."""
     found = {
         condition.operator: at
@@ -226,26 +237,26 @@ def _range(ways: TableWays, name: str, conditions: Sequence[BrowseCondition]) ->
     return (min(found.values()),)
 
 
-def _range_node(name: str, conditions: Sequence[BrowseCondition]) -> ConditionNode:
+def _range_node(name: str, conditions: Sequence[QueryCondition]) -> ConditionNode:
     if len(conditions) == 1:
-        return node_of(conditions[0])
+        return condition_node(conditions[0])
     lower, upper = (Constant(dict(condition.values[0])) for condition in conditions)
     return Between(Path((name,)), lower, upper)
 
 
-def _request(ways: TableWays, route: Route, question: BrowseQuestion, consistent: bool) -> dict[str, Any]:
+def _request(ways: ReadTargets, route: ReadRoute, question: ItemQuery, consistent: bool) -> dict[str, Any]:
     request: dict[str, Any] = {"TableName": ways.table}
     conditions = question.conditions
     if route.operation == "GetItem":
-        request["Key"] = _key(route.way, conditions)
+        request["Key"] = _key(route.target, conditions)
     else:
-        if route.way.index is not None:
-            request["IndexName"] = route.way.index
+        if route.target.index is not None:
+            request["IndexName"] = route.target.index
         renderer = Renderer()
         if route.nodes:
             node = route.nodes[0] if len(route.nodes) == 1 else And(route.nodes)
             request["KeyConditionExpression"] = renderer.condition(node)
-        left = joined([conditions[at] for at in route.numbers("filter")])
+        left = combine_conditions([conditions[at] for at in route.numbers("filter")])
         if left is not None:
             request["FilterExpression"] = renderer.condition(left)
         if renderer.names:
@@ -259,53 +270,55 @@ def _request(ways: TableWays, route: Route, question: BrowseQuestion, consistent
     return request
 
 
-def _key(way: Way, conditions: Sequence[BrowseCondition]) -> dict[str, AttributeValue]:
+def _key(way: ReadTarget, conditions: Sequence[QueryCondition]) -> dict[str, AttributeValue]:
     held = {condition.name: condition.values[0] for condition in conditions}
     return {name: held[name] for name in way.attributes}
 
 
-def _sentence(route: Route, conditions: Sequence[BrowseCondition]) -> str:
-    keys = _listed([str(conditions[at]) for at in route.numbers("key")])
+def _sentence(route: ReadRoute, conditions: Sequence[QueryCondition]) -> str:
+    keys = _join_words([str(conditions[at]) for at in route.numbers("key")])
     match route.operation:
         case "GetItem":
             return f"Get of one item: {keys}."
         case "Query":
-            told = f"Query of {route.way}: {keys}"
+            told = f"Query of {route.target}: {keys}"
         case "Scan":
-            told = f"Scan of {route.way}: every item is read"
+            told = f"Scan of {route.target}: every item is read"
     left = route.numbers("filter")
     if left:
-        told += f"; then {_listed([str(conditions[at]) for at in left])} filters what was read"
+        told += f"; then {_join_words([str(conditions[at]) for at in left])} filters what was read"
     kept = route.numbers("studio")
     if kept:
-        told += f"; {_listed([str(conditions[at]) for at in kept])} is tested by the studio on what comes"
+        told += f"; {_join_words([str(conditions[at]) for at in kept])} is tested by the studio on what comes"
     return told + "."
 
 
-def _why(ways: TableWays, route: Route, conditions: Sequence[BrowseCondition], passed: bool) -> str:
-    way = route.way
+def _why(ways: ReadTargets, route: ReadRoute, conditions: Sequence[QueryCondition], passed: bool) -> str:
+    way = route.target
     match route.operation:
         case "GetItem":
             return "Every part of the table's key is given with =, and nothing else is asked."
         case "Query":
-            told = f"{_listed(way.hash)}, the partition key of {way}, is given with ="
+            told = f"{_join_words(way.hash)}, the partition key of {way}, is given with ="
             if route.pinned:
-                told += f", and its sort key {_listed(way.range[: route.pinned])} bounds what is read"
+                told += f", and its sort key {_join_words(way.range[: route.pinned])} bounds what is read"
             elif way.range:
-                told += f"; its sort key {_listed(way.range)} is not asked, so the whole collection is read"
+                told += (
+                    f"; its sort key {_join_words(way.range)} is not asked, so the whole collection is read"
+                )
             return told + "."
         case "Scan":
             if not conditions:
                 return "Nothing is asked, so everything is read, page by page."
             if passed:
                 return "No index whose partition key is given has all that is asked for."
-            keys = [_listed(each.hash) for each in (ways.ways if way is ways.own else (way,))]
+            keys = [_join_words(each.hash) for each in (ways.targets if way is ways.table_target else (way,))]
             return f"No partition key is given with = (it would be {' or '.join(dict.fromkeys(keys))})."
 
 
-def _notes(ways: TableWays, route: Route, question: BrowseQuestion, together: bool) -> tuple[str, ...]:
+def _notes(ways: ReadTargets, route: ReadRoute, question: ItemQuery, together: bool) -> tuple[str, ...]:
     notes: list[str] = []
-    way = route.way
+    way = route.target
     if question.consistent and way.index is not None and not way.local:
         notes.append("A global index is never read consistently; what comes may be a moment old.")
     if question.descending and route.operation == "Scan":
@@ -314,8 +327,8 @@ def _notes(ways: TableWays, route: Route, question: BrowseQuestion, together: bo
         notes.append(
             f"Entries of {way.index} have only a part of the item's attributes; open one to see it whole."
         )
-    if way.index is not None and question.index is None and not _sure(route) and not together:
-        lacked = _listed(way.range[route.pinned :])
+    if way.index is not None and question.index is None and not _is_complete(route) and not together:
+        lacked = _join_words(way.range[route.pinned :])
         notes.append(
             f"Items without {lacked} are not in {way.index}, and not found there; ask the table alone for them."
         )
@@ -332,12 +345,12 @@ def _notes(ways: TableWays, route: Route, question: BrowseQuestion, together: bo
                 if all(wanted in value for value in condition.values)
                 else f"{name} is {_TYPES[wanted]} in every item with this key; the value is of another type."
             )
-        if condition.operator == "in" and name in {each for way in ways.ways for each in way.hash}:
+        if condition.operator == "in" and name in {each for way in ways.targets for each in way.hash}:
             notes.append(f"IN is no key condition: ask for one value of {name} with = to have a Query.")
     return tuple(dict.fromkeys(notes))
 
 
-def _listed(words: Sequence[str]) -> str:
+def _join_words(words: Sequence[str]) -> str:
     if len(words) <= 1:
         return "".join(words)
     return f"{', '.join(words[:-1])} and {words[-1]}"

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tavola.studio.problems import Refused
+from tavola.studio.problems import RequestRefused
 from tavola.studio.types import Item
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class ReadTarget:
     """The table's own key, or an index; with how much there is, as DescribeTable tells it."""
 
     index: str | None  # None: the table itself
@@ -39,12 +39,12 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class TableWays:
+class ReadTargets:
     """All ways into one table, the table's own first, then its indexes by name."""
 
     table: str
     types: Mapping[str, str]  # of every key attribute
-    ways: tuple[Way, ...]
+    targets: tuple[ReadTarget, ...]
     _parts: tuple[tuple[tuple[str, str], ...], ...] = field(init=False, repr=False)  # the key of each index
 
     def __post_init__(self) -> None:
@@ -52,22 +52,22 @@ class TableWays:
         object.__setattr__(self, "_parts", tuple(parts))
 
     @property
-    def own(self) -> Way:
+    def table_target(self) -> ReadTarget:
         """The table itself."""
-        return self.ways[0]
+        return self.targets[0]
 
     @property
-    def indexes(self) -> tuple[Way, ...]:
+    def indexes(self) -> tuple[ReadTarget, ...]:
         """The indexes, in the order in which rows number them."""
-        return self.ways[1:]
+        return self.targets[1:]
 
-    def way(self, index: str | None) -> Way:
+    def target(self, index: str | None) -> ReadTarget:
         """Return the way through an index, or the table itself."""
-        for found in self.ways:
+        for found in self.targets:
             if found.index == (index or None):
                 return found
         known = ", ".join(str(each.index) for each in self.indexes) or "none"
-        raise Refused(
+        raise RequestRefused(
             "index-unknown",
             "There is no such index",
             f"{self.table} has no index {index!r}; it has {known}.",
@@ -75,13 +75,13 @@ class TableWays:
             status=404,
         )
 
-    def projected(self, way: Way) -> tuple[str, ...] | None:
+    def projected_attributes(self, way: ReadTarget) -> tuple[str, ...] | None:
         """Return the attributes that entries of an index have at most; None: all of the item's."""
         if way.projection == "ALL":
             return None
-        return tuple(dict.fromkeys((*self.own.attributes, *way.attributes, *way.included)))
+        return tuple(dict.fromkeys((*self.table_target.attributes, *way.attributes, *way.included)))
 
-    def holds(self, way: Way, item: Item) -> bool:
+    def contains(self, way: ReadTarget, item: Item) -> bool:
         """Tell whether an item is in an index: it has all attributes of the index's key, in their types.
 
         So does DynamoDB decide, and it refuses to store one of another type; items that stood there before the index
@@ -89,7 +89,7 @@ class TableWays:
         """
         return all(name in item and self.types[name] in item[name] for name in way.attributes)
 
-    def memberships(self, item: Item) -> tuple[int, ...]:
+    def index_numbers(self, item: Item) -> tuple[int, ...]:
         """Return the numbers of the indexes that an item of the table is in."""
         found: list[int] = []
         for at, parts in enumerate(
@@ -104,24 +104,26 @@ class TableWays:
         return tuple(found)
 
 
-def ways_of(described: Mapping[str, Any]) -> TableWays:
+def read_targets(described: Mapping[str, Any]) -> ReadTargets:
     """Return the ways into a table as DescribeTable tells it."""
     types = {each["AttributeName"]: each["AttributeType"] for each in described["AttributeDefinitions"]}
-    own = _way(described, None, local=False)
+    own = _read_target(described, None, local=False)
     indexes = [
-        _way(each, each["IndexName"], local=local)
+        _read_target(each, each["IndexName"], local=local)
         for members, local in (("GlobalSecondaryIndexes", False), ("LocalSecondaryIndexes", True))
         for each in described.get(members, ())
     ]
-    return TableWays(described["TableName"], types, (own, *sorted(indexes, key=lambda way: way.index or "")))
+    return ReadTargets(
+        described["TableName"], types, (own, *sorted(indexes, key=lambda way: way.index or ""))
+    )
 
 
-def _way(each: Mapping[str, Any], index: str | None, *, local: bool) -> Way:
+def _read_target(each: Mapping[str, Any], index: str | None, *, local: bool) -> ReadTarget:
     def half(kind: str) -> tuple[str, ...]:
         return tuple(part["AttributeName"] for part in each["KeySchema"] if part["KeyType"] == kind)
 
     projection = each.get("Projection", {})
-    return Way(
+    return ReadTarget(
         index,
         local,
         half("HASH"),

@@ -15,11 +15,11 @@ from typing import Any
 from tavola.expressions.conditions import compile_decider
 from tavola.expressions.nodes import And, Comparison, Literal, Path
 from tavola.expressions.renderer import Renderer
-from tavola.studio.problems import Refused
-from tavola.studio.queries.key_shapes import KeyCut, KeyCutter, KeyShape
-from tavola.studio.queries.planner import BrowseQuestion, Planned, ReadOperation
-from tavola.studio.queries.read_targets import TableWays, Way
-from tavola.studio.recognition import Recognised, Recogniser
+from tavola.studio.problems import RequestRefused
+from tavola.studio.queries.key_shapes import KeyEncoder, KeyLengths, KeyTextShape
+from tavola.studio.queries.planner import ItemQuery, QueryPlan, ReadOperation
+from tavola.studio.queries.read_targets import ReadTarget, ReadTargets
+from tavola.studio.recognition import RecognisedItem, Recogniser
 from tavola.studio.studio import Studio
 from tavola.studio.types import AttributeValue, Item
 from tavola.values import item_size, read_units
@@ -32,22 +32,22 @@ FILTERED_MIN = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ItemRow:
     """An item, or an entry of an index."""
 
     item: Item
     entity: int  # what it is, by its place in the page's entities
-    keys: tuple[KeyCut, ...]  # of the index that was asked first, then the table's; see the page's shapes
+    keys: tuple[KeyLengths, ...]  # of the index that was asked first, then the table's; see the page's shapes
     indexes: tuple[int, ...] | None  # that the item is in, by their place; None: an entry does not tell
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class ItemRows:
     """Rows, and what they refer to by number."""
 
-    rows: tuple[Row, ...]
-    entities: tuple[Recognised, ...]
-    shapes: tuple[KeyShape, ...]
+    rows: tuple[ItemRow, ...]
+    entities: tuple[RecognisedItem, ...]
+    shapes: tuple[KeyTextShape, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,9 @@ class RowPage:
 
     operation: ReadOperation
     index: str | None
-    rows: tuple[Row, ...]
-    entities: tuple[Recognised, ...]
-    shapes: tuple[KeyShape, ...]
+    rows: tuple[ItemRow, ...]
+    entities: tuple[RecognisedItem, ...]
+    shapes: tuple[KeyTextShape, ...]
     groups: tuple[RowGroup, ...]
     scanned: int  # items that were read and paid
     returned: int
@@ -81,9 +81,9 @@ class RowPage:
 
 async def read_page(
     studio: Studio,
-    question: BrowseQuestion,
-    ways: TableWays,
-    planned: Planned,
+    question: ItemQuery,
+    ways: ReadTargets,
+    planned: QueryPlan,
     recogniser: Recogniser,
     *,
     cursor: Item | None,
@@ -91,7 +91,7 @@ async def read_page(
     filtered_min: int = FILTERED_MIN,
 ) -> RowPage:
     """Ask for one page and return its rows; a page is one request. With a filter it looks at `filtered_min` items or more."""
-    operation, way = planned.route.operation, planned.route.way
+    operation, way = planned.route.operation, planned.route.target
     request = {**planned.request, "ReturnConsumedCapacity": "TOTAL"}
     limit = max(1, min(limit, ROWS_MAX))
     if operation != "GetItem":
@@ -99,21 +99,21 @@ async def read_page(
         request["Limit"] = max(limit, filtered_min) if filtered else limit
         if cursor is not None:
             request["ExclusiveStartKey"] = cursor
-    db = await studio.at(question.as_of)
+    db = await studio.connection_at(question.as_of)
     answer = await db.call(operation, request)
     found = [answer["Item"]] if "Item" in answer else answer.get("Items", [])
-    left = _left(planned, found)
+    left = _apply_studio_test(planned, found)
     scanned = answer.get("ScannedCount", len(found))
     after = answer.get("LastEvaluatedKey")
     whole = scanned == len(left) and operation != "GetItem" and planned.route.pinned == 0
-    told = rows_of(left, ways, way, recogniser)
+    told = build_rows(left, ways, way, recogniser)
     return RowPage(
         operation,
         way.index,
         told.rows,
         told.entities,
         told.shapes,
-        groups_of(left, way, whole=whole, begun=cursor is not None, goes_on=after is not None),
+        group_rows(left, way, whole=whole, begun=cursor is not None, goes_on=after is not None),
         scanned,
         len(left),
         answer.get("ConsumedCapacity", {}).get("CapacityUnits", 0.0),
@@ -123,33 +123,33 @@ async def read_page(
     )
 
 
-def _left(planned: Planned, found: list[Item]) -> list[Item]:
+def _apply_studio_test(planned: QueryPlan, found: list[Item]) -> list[Item]:
     """Return the items that the conditions hold of which DynamoDB could not be asked."""
-    if planned.tested is None:
+    if planned.studio_test is None:
         return found
-    test = compile_decider(planned.tested)
+    test = compile_decider(planned.studio_test)
     return [item for item in found if test(dict(item), {})]  # type: ignore[arg-type]  # what came is an item
 
 
-def rows_of(items: Sequence[Item], ways: TableWays, way: Way, recogniser: Recogniser) -> Rows:
+def build_rows(items: Sequence[Item], ways: ReadTargets, way: ReadTarget, recogniser: Recogniser) -> ItemRows:
     """Return items as rows of the table or of an index."""
-    cutter = KeyCutter(recogniser, way.index)
-    entities: dict[Recognised, int] = {}
-    memberships = ways.memberships if way.projection == "ALL" else _untold
-    rows: list[Row] = []
+    cutter = KeyEncoder(recogniser, way.index)
+    entities: dict[RecognisedItem, int] = {}
+    memberships = ways.index_numbers if way.projection == "ALL" else _unknown_memberships
+    rows: list[ItemRow] = []
     for item in items:
         told = recogniser.recognise(item)
         number = entities.setdefault(told, len(entities))
-        rows.append(Row(item, number, cutter.cut(item, told), memberships(item)))
-    return Rows(tuple(rows), tuple(entities), cutter.shapes)
+        rows.append(ItemRow(item, number, cutter.encode(item, told), memberships(item)))
+    return ItemRows(tuple(rows), tuple(entities), cutter.shapes)
 
 
-def _untold(item: Item) -> None:
+def _unknown_memberships(item: Item) -> None:
     """An entry with a part of the item says nothing of other indexes."""
 
 
-def groups_of(
-    items: Sequence[Item], way: Way, *, whole: bool, begun: bool, goes_on: bool
+def group_rows(
+    items: Sequence[Item], way: ReadTarget, *, whole: bool, begun: bool, goes_on: bool
 ) -> tuple[RowGroup, ...]:
     """Return the groups of items; `begun` and `goes_on` say that there are pages before and after."""
     starts: list[int] = []
@@ -172,7 +172,7 @@ PAGES_MAX = 32  # of 1 MB each: more is told as "at least"
 
 
 @dataclass(frozen=True, slots=True)
-class AskCollection:
+class CollectionRequest:
     """Which collection: the partition key's values, in the table or in an index."""
 
     table: str
@@ -193,13 +193,13 @@ class CollectionTotals:
     whole: bool
 
 
-async def total(
-    studio: Studio, asked: AskCollection, ways: TableWays, recogniser: Recogniser
+async def count_collection(
+    studio: Studio, asked: CollectionRequest, ways: ReadTargets, recogniser: Recogniser
 ) -> CollectionTotals:
     """Return the exact numbers of a collection; it is read for that, and paid."""
-    way = ways.way(asked.index)
+    way = ways.target(asked.index)
     if not asked.key.keys() >= set(way.hash):
-        raise Refused(
+        raise RequestRefused(
             "key-incomplete",
             "The partition key is not complete",
             f"{way} is keyed by {', '.join(way.hash)}, and only {', '.join(asked.key) or 'nothing'} is given.",
@@ -217,7 +217,7 @@ async def total(
         request["ExpressionAttributeNames"] = renderer.names
     if way.index is not None:
         request["IndexName"] = way.index
-    db = await studio.at(asked.as_of)
+    db = await studio.connection_at(asked.as_of)
     count, bytes_, units = 0, 0, 0.0
     entities: dict[str, int] = {}
     for _ in range(PAGES_MAX):

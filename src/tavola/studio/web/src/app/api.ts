@@ -3,8 +3,8 @@ import type { Endpoints, Problem } from "../generated/api";
 import { renewToken, token, url } from "./place";
 
 export type EndpointName = keyof Endpoints;
-export type Asks<E extends EndpointName> = Endpoints[E]["asks"];
-export type Gives<E extends EndpointName> = Endpoints[E]["gives"];
+export type Asks<E extends EndpointName> = Endpoints[E]["request"];
+export type Gives<E extends EndpointName> = Endpoints[E]["response"];
 
 /** A refusal, or what kept the answer from coming. */
 export class ApiProblem extends Error {

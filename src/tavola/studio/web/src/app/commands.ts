@@ -83,6 +83,8 @@ export function shownKeys(keys: string): string {
   return keys
     .split(" ")
     .map((key) => key.replace("mod+", isMac ? "⌘" : "Ctrl ").replace("shift+", "⇧ "))
-    .map((key) => (key.charAt(0).toUpperCase() + key.slice(1)).replace(/(?<=[ ⌘])[a-z]$/, (letter) => letter.toUpperCase()))
+    .map((key) =>
+      (key.charAt(0).toUpperCase() + key.slice(1)).replace(/(?<=[ ⌘])[a-z]$/, (letter) => letter.toUpperCase()),
+    )
     .join(" then ");
 }

@@ -29,10 +29,18 @@ function places(): Command[] {
   const found: Command[] = [];
   for (const design of session.value?.designs ?? []) {
     const own = (session.value?.tables ?? []).filter((table) => table.design === design);
-    const table = own.find((each) => each.name === currentTable.value?.name) ?? own.find((each) => each.status !== "MISSING") ?? own[0];
+    const table =
+      own.find((each) => each.name === currentTable.value?.name) ??
+      own.find((each) => each.status !== "MISSING") ??
+      own[0];
     if (!table) continue;
     for (const page of PAGES.filter((each) => ["data", "design", "cost"].includes(each.name))) {
-      found.push({ id: `design-${page.name}-${design}`, title: `${design} · ${page.title}`, group: "Designs", run: () => go({ page: page.name, table: table.name }) });
+      found.push({
+        id: `design-${page.name}-${design}`,
+        title: `${design} · ${page.title}`,
+        group: "Designs",
+        run: () => go({ page: page.name, table: table.name }),
+      });
     }
   }
   for (const table of session.value?.tables ?? []) {
@@ -60,8 +68,16 @@ function places(): Command[] {
 /** Give the way to a table by its whole name, where there are more tables than are told of. */
 function unlisted(name: string): Command[] {
   const told = session.value;
-  if (!told?.more_tables || !/^[\w.-]{3,255}$/.test(name) || told.tables.some((table) => table.name === name)) return [];
-  return [{ id: "go-unlisted", title: `Open the table ${name}`, group: "Tables", run: () => go({ page: "data", table: name }) }];
+  if (!told?.more_tables || !/^[\w.-]{3,255}$/.test(name) || told.tables.some((table) => table.name === name))
+    return [];
+  return [
+    {
+      id: "go-unlisted",
+      title: `Open the table ${name}`,
+      group: "Tables",
+      run: () => go({ page: "data", table: name }),
+    },
+  ];
 }
 
 const SHOWN_MOST = 60;
@@ -70,11 +86,17 @@ export function Palette() {
   const [typed, setTyped] = useState("");
   const [chosen, setChosen] = useState(0);
   const list = useRef<HTMLUListElement>(null);
-  const all = useMemo(() => [...commands.value.filter((each) => each.id !== "palette"), ...places()], [commands.value, session.value]);
+  const all = useMemo(
+    () => [...commands.value.filter((each) => each.id !== "palette"), ...places()],
+    [commands.value, session.value],
+  );
   const found = useMemo(() => {
     if (!typed.trim()) return all.slice(0, SHOWN_MOST);
     const matched = all
-      .map((each) => ({ each, score: Math.max(match(each.title, typed), each.words ? match(`${each.words} ${each.title}`, typed) - 1 : 0) }))
+      .map((each) => ({
+        each,
+        score: Math.max(match(each.title, typed), each.words ? match(`${each.words} ${each.title}`, typed) - 1 : 0),
+      }))
       .filter(({ score }) => score > 0)
       .sort((one, other) => other.score - one.score)
       .slice(0, SHOWN_MOST)
@@ -120,7 +142,14 @@ export function Palette() {
         />
         <ul class="palette-list" id="palette-list" role="listbox" aria-label="Found" ref={list}>
           {found.map((each, at) => (
-            <li key={each.id} id={`palette-${at}`} role="option" aria-selected={at === chosen} onMouseMove={() => setChosen(at)} onClick={() => run(each)}>
+            <li
+              key={each.id}
+              id={`palette-${at}`}
+              role="option"
+              aria-selected={at === chosen}
+              onMouseMove={() => setChosen(at)}
+              onClick={() => run(each)}
+            >
               <span class="cut">{each.title}</span>
               <span class="muted nowrap">{each.keys ? <kbd>{shownKeys(each.keys)}</kbd> : each.group}</span>
             </li>

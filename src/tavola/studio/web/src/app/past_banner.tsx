@@ -18,13 +18,33 @@ type Slider = ComponentType<{ table: string; focus?: boolean }>;
 /** The button in the bar that opens the slider, wherever one is. */
 export function TimeButton() {
   useCommands([
-    { id: "time-travel", title: "Look at another time", keys: "t", group: "Everywhere", run: () => (sliderOpen.value = !sliderOpen.value) },
+    {
+      id: "time-travel",
+      title: "Look at another time",
+      keys: "t",
+      group: "Everywhere",
+      run: () => (sliderOpen.value = !sliderOpen.value),
+    },
     { id: "time-now", title: "Back to now", group: "Everywhere", run: () => lookAt("") },
   ]);
   if (!currentTable.value || !hasPast(route.value.page)) return null;
   return (
-    <Button kind="quiet" aria-expanded={sliderOpen.value} title="Look at another time" onClick={() => (sliderOpen.value = !sliderOpen.value)}>
-      <svg width="16" height="16" viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="1.600" stroke-linecap="round" aria-hidden="true">
+    <Button
+      kind="quiet"
+      aria-expanded={sliderOpen.value}
+      title="Look at another time"
+      onClick={() => (sliderOpen.value = !sliderOpen.value)}
+    >
+      <svg
+        width="16"
+        height="16"
+        viewBox="0 0 20 20"
+        fill="none"
+        stroke="currentColor"
+        stroke-width="1.600"
+        stroke-linecap="round"
+        aria-hidden="true"
+      >
         <path d="M4 10a6.500 6.500 0 1 1 2 4.700M4 10V6M4 10h3.500M10 7v3.500l2.500 1.500" />
       </svg>
       <span class="hidden-text">Look at another time</span>

@@ -26,7 +26,14 @@ export function Shell() {
   }, []);
   useEffect(() => setMenu(false), [route.value]);
   useCommands([
-    { id: "palette", title: "Go to or do…", keys: "mod+k", group: "Everywhere", always: true, run: () => (paletteOpen.value = true) },
+    {
+      id: "palette",
+      title: "Go to or do…",
+      keys: "mod+k",
+      group: "Everywhere",
+      always: true,
+      run: () => (paletteOpen.value = true),
+    },
     { id: "sheet", title: "Show the keys", keys: "?", group: "Everywhere", run: () => (sheetOpen.value = true) },
     ...PAGES.map((page) => ({
       id: `page-${page.name}`,
@@ -35,7 +42,12 @@ export function Shell() {
       group: "Everywhere",
       run: () => go({ page: page.name, table: here() }),
     })),
-    { id: "refresh", title: "Look again which tables there are", group: "Everywhere", run: () => void refreshSession() },
+    {
+      id: "refresh",
+      title: "Look again which tables there are",
+      group: "Everywhere",
+      run: () => void refreshSession(),
+    },
     ...(["light", "dark", "system"] as const).map((name) => ({
       id: `theme-${name}`,
       title: name === "system" ? "Theme: colours as the system has them" : `Theme: use ${name} colours`,
@@ -46,7 +58,9 @@ export function Shell() {
   ]);
   const page = pageNamed(route.value.page);
   useEffect(() => {
-    document.title = [page?.title ?? "Not found", page?.ofTable ? currentTable.value?.name : "", "Tavola Studio"].filter(Boolean).join(" · ");
+    document.title = [page?.title ?? "Not found", page?.ofTable ? currentTable.value?.name : "", "Tavola Studio"]
+      .filter(Boolean)
+      .join(" · ");
   }, [page, currentTable.value]);
   return (
     <div class="shell">
@@ -73,13 +87,21 @@ export function Shell() {
               <Spinner />
             </div>
           )
-        ) : session.value.problem && needsTables(page?.name ?? "") && (currentTable.value?.status ?? "UNKNOWN") === "UNKNOWN" ? null : page?.ofTable && !session.value.tables.length && !session.value.problem ? (
+        ) : session.value.problem &&
+          needsTables(page?.name ?? "") &&
+          (currentTable.value?.status ?? "UNKNOWN") === "UNKNOWN" ? null : page?.ofTable &&
+          !session.value.tables.length &&
+          !session.value.problem ? (
           <NoTables />
         ) : page ? (
           <PageHolder key={page.name} entry={page} />
         ) : (
           <div class="page">
-            <Empty whole title="There is no such page" actions={<a href={href({ page: "data", table: "", params: {} })}>Look at the data</a>}>
+            <Empty
+              whole
+              title="There is no such page"
+              actions={<a href={href({ page: "data", table: "", params: {} })}>Look at the data</a>}
+            >
               The address names {JSON.stringify(route.value.page)}, which the studio does not have.
             </Empty>
           </div>
@@ -113,10 +135,20 @@ function Name({ text }: { text: string }) {
 function Bar({ menu, toggle }: { menu: boolean; toggle: () => void }) {
   const told = session.value;
   const chosen = theme.value;
-  const themes: [Theme, string][] = [["light", "Light"], ["dark", "Dark"], ["system", "As the system"]];
+  const themes: [Theme, string][] = [
+    ["light", "Light"],
+    ["dark", "Dark"],
+    ["system", "As the system"],
+  ];
   return (
     <header class="shell-bar">
-      <IconButton class="shell-menu-button" kind="quiet" label={menu ? "Close the menu" : "Open the menu"} aria-expanded={menu} onClick={toggle}>
+      <IconButton
+        class="shell-menu-button"
+        kind="quiet"
+        label={menu ? "Close the menu" : "Open the menu"}
+        aria-expanded={menu}
+        onClick={toggle}
+      >
         ☰
       </IconButton>
       <a class="shell-name" aria-label="Tavola Studio" href={href({ page: "data", table: "" })}>
@@ -136,7 +168,15 @@ function Bar({ menu, toggle }: { menu: boolean; toggle: () => void }) {
       <Button class="shell-find" onClick={() => (paletteOpen.value = true)} aria-label="Go to or do">
         <span>Go to or do…</span>
         <kbd>{shownKeys("mod+k")}</kbd>
-        <svg width="16" height="16" viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="1.800" aria-hidden="true">
+        <svg
+          width="16"
+          height="16"
+          viewBox="0 0 20 20"
+          fill="none"
+          stroke="currentColor"
+          stroke-width="1.800"
+          aria-hidden="true"
+        >
           <circle cx="9" cy="9" r="5.500" />
           <path d="m13.500 13.500 4 4" />
         </svg>
@@ -146,7 +186,11 @@ function Bar({ menu, toggle }: { menu: boolean; toggle: () => void }) {
         label="Colours"
         kind="quiet"
         icon={<span aria-hidden="true">◐</span>}
-        items={themes.map(([value, label]) => ({ label, beside: chosen === value ? "✓" : "", run: () => (theme.value = value) }))}
+        items={themes.map(([value, label]) => ({
+          label,
+          beside: chosen === value ? "✓" : "",
+          run: () => (theme.value = value),
+        }))}
       />
     </header>
   );
@@ -175,7 +219,17 @@ function Navigation({ open, close }: { open: boolean; close: () => void }) {
               aria-current={each.name === here.page ? "page" : undefined}
               title={each.about}
             >
-              <svg width="18" height="18" viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="1.600" stroke-linejoin="round" stroke-linecap="round" aria-hidden="true">
+              <svg
+                width="18"
+                height="18"
+                viewBox="0 0 20 20"
+                fill="none"
+                stroke="currentColor"
+                stroke-width="1.600"
+                stroke-linejoin="round"
+                stroke-linecap="round"
+                aria-hidden="true"
+              >
                 <path d={each.icon} />
               </svg>
               {each.title}
@@ -196,7 +250,11 @@ function Navigation({ open, close }: { open: boolean; close: () => void }) {
                   title={`${table.name}${table.status === "MISSING" ? ": the design declares it; it is not there" : table.status === "UNKNOWN" ? ": nobody can tell" : `: ${counted(table.items, "item")}, ${bytes(table.bytes)}`}`}
                 >
                   <Name text={table.name} />
-                  {table.status === "MISSING" ? <Badge tone="warn">missing</Badge> : table.status === "UNKNOWN" ? null : <span class="muted small">{num(table.items)}</span>}
+                  {table.status === "MISSING" ? (
+                    <Badge tone="warn">missing</Badge>
+                  ) : table.status === "UNKNOWN" ? null : (
+                    <span class="muted small">{num(table.items)}</span>
+                  )}
                 </a>
               </li>
             ))}
@@ -225,7 +283,11 @@ function PageHolder({ entry }: { entry: PageEntry }) {
   if (lost) {
     return (
       <div class="page">
-        <Notice tone="error" title="The page could not be loaded" actions={<Button onClick={() => location.reload()}>Reload</Button>}>
+        <Notice
+          tone="error"
+          title="The page could not be loaded"
+          actions={<Button onClick={() => location.reload()}>Reload</Button>}
+        >
           The studio's server does not answer, or it was started anew with another version.
         </Notice>
       </div>

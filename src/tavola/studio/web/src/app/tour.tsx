@@ -8,13 +8,34 @@ import { go } from "./router";
 import { currentTable } from "./session";
 
 const STEPS: readonly { page: string; text: string }[] = [
-  { page: "data", text: "Items stand together by partition key, as DynamoDB keeps them. A tab is an index: point at one, and the rows that it holds light up. Before anything is read, the bar says whether that is a Query or a Scan, and what it takes." },
-  { page: "patterns", text: "Every access pattern of the design is a form. Run one, and see the calls, the units of each index, and what a million of them cost. The matrix shows which index serves which pattern, and which serves none." },
-  { page: "design", text: "Entities, their keys and indexes in one picture, with what the linter finds pinned where it is. The solver offers other keys; Terraform and CloudFormation are a tab away." },
-  { page: "heat", text: "Keys from top to bottom, time from left to right. Even noise is good, a bright line is one hot key, a diagonal is a key that counts up. The simulator paints the same picture before there is any traffic." },
-  { page: "cost", text: "A month in dollars, by pattern, under each way of paying. Move a slider, and see what it would do. The numbers are those of `tavola cost`, to the cent." },
-  { page: "time", text: "Changes as they come, with what was and what is. Drag the slider back, and every page shows what was then; an item's history and a restore are here too." },
-  { page: "operations", text: "Requests, latency, capacity and conflicts as they happen, the dearest requests, the access log, and why somebody may or may not do something." },
+  {
+    page: "data",
+    text: "Items stand together by partition key, as DynamoDB keeps them. A tab is an index: point at one, and the rows that it holds light up. Before anything is read, the bar says whether that is a Query or a Scan, and what it takes.",
+  },
+  {
+    page: "patterns",
+    text: "Every access pattern of the design is a form. Run one, and see the calls, the units of each index, and what a million of them cost. The matrix shows which index serves which pattern, and which serves none.",
+  },
+  {
+    page: "design",
+    text: "Entities, their keys and indexes in one picture, with what the linter finds pinned where it is. The solver offers other keys; Terraform and CloudFormation are a tab away.",
+  },
+  {
+    page: "heat",
+    text: "Keys from top to bottom, time from left to right. Even noise is good, a bright line is one hot key, a diagonal is a key that counts up. The simulator paints the same picture before there is any traffic.",
+  },
+  {
+    page: "cost",
+    text: "A month in dollars, by pattern, under each way of paying. Move a slider, and see what it would do. The numbers are those of `tavola cost`, to the cent.",
+  },
+  {
+    page: "time",
+    text: "Changes as they come, with what was and what is. Drag the slider back, and every page shows what was then; an item's history and a restore are here too.",
+  },
+  {
+    page: "operations",
+    text: "Requests, latency, capacity and conflicts as they happen, the dearest requests, the access log, and why somebody may or may not do something.",
+  },
 ];
 
 /** Which step is shown; null: nobody walks. */

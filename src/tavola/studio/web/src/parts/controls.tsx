@@ -60,7 +60,14 @@ interface TextInputProps extends FieldProps, Shared<HTMLInputElement> {
   mono?: boolean;
 }
 
-function Labelled({ id, label, hint, wrong, hideLabel, children }: FieldProps & { id: string; children: ComponentChildren }) {
+function Labelled({
+  id,
+  label,
+  hint,
+  wrong,
+  hideLabel,
+  children,
+}: FieldProps & { id: string; children: ComponentChildren }) {
   return (
     <div class="field">
       <label for={id} class={hideLabel ? "hidden-text" : ""}>
@@ -81,7 +88,18 @@ function Labelled({ id, label, hint, wrong, hideLabel, children }: FieldProps & 
   );
 }
 
-export function TextInput({ label, hint, wrong, hideLabel, onInput, mono, class: more, inputRef, type = "text", ...rest }: TextInputProps) {
+export function TextInput({
+  label,
+  hint,
+  wrong,
+  hideLabel,
+  onInput,
+  mono,
+  class: more,
+  inputRef,
+  type = "text",
+  ...rest
+}: TextInputProps) {
   const made = useId();
   const id = rest.id ?? made;
   return (
@@ -90,7 +108,9 @@ export function TextInput({ label, hint, wrong, hideLabel, onInput, mono, class:
         autocomplete="off"
         spellcheck={false}
         {...rest}
-        {...({ type } as { type: "text" }) /* Preact ties other attributes to each type; ours go with all of these */}
+        {
+          ...({ type } as { type: "text" }) /* Preact ties other attributes to each type; ours go with all of these */
+        }
         ref={inputRef}
         id={id}
         class={`input ${mono ? "mono" : ""} ${String(more ?? "")}`}
@@ -109,7 +129,17 @@ interface TextAreaProps extends FieldProps, Shared<HTMLTextAreaElement> {
   mono?: boolean;
 }
 
-export function TextArea({ label, hint, wrong, hideLabel, onInput, mono, class: more, inputRef, ...rest }: TextAreaProps) {
+export function TextArea({
+  label,
+  hint,
+  wrong,
+  hideLabel,
+  onInput,
+  mono,
+  class: more,
+  inputRef,
+  ...rest
+}: TextAreaProps) {
   const made = useId();
   const id = rest.id ?? made;
   return (
@@ -140,7 +170,18 @@ interface SelectProps extends FieldProps, Omit<Shared<HTMLSelectElement>, "readO
   onChange: (value: string) => void;
 }
 
-export function Select({ label, hint, wrong, hideLabel, options, value, onChange, class: more, inputRef, ...rest }: SelectProps) {
+export function Select({
+  label,
+  hint,
+  wrong,
+  hideLabel,
+  options,
+  value,
+  onChange,
+  class: more,
+  inputRef,
+  ...rest
+}: SelectProps) {
   const made = useId();
   const id = rest.id ?? made;
   return (
@@ -205,7 +246,12 @@ export function Segmented({
   onChange: (value: string) => void;
 }) {
   const move = (event: KeyboardEvent) => {
-    const step = event.key === "ArrowRight" || event.key === "ArrowDown" ? 1 : event.key === "ArrowLeft" || event.key === "ArrowUp" ? -1 : 0;
+    const step =
+      event.key === "ArrowRight" || event.key === "ArrowDown"
+        ? 1
+        : event.key === "ArrowLeft" || event.key === "ArrowUp"
+          ? -1
+          : 0;
     if (!step) return;
     event.preventDefault();
     const at = options.findIndex((each) => each.value === value);
@@ -223,7 +269,9 @@ export function Segmented({
           type="button"
           role="radio"
           aria-checked={each.value === value}
-          tabIndex={each.value === value || (!options.some((other) => other.value === value) && each === options[0]) ? 0 : -1}
+          tabIndex={
+            each.value === value || (!options.some((other) => other.value === value) && each === options[0]) ? 0 : -1
+          }
           disabled={each.disabled ?? false}
           onClick={() => onChange(each.value)}
         >
@@ -256,7 +304,10 @@ export function Tabs({
   panel?: string;
 }) {
   const list = useRef<HTMLDivElement>(null);
-  const at = Math.max(0, tabs.findIndex((each) => each.value === value));
+  const at = Math.max(
+    0,
+    tabs.findIndex((each) => each.value === value),
+  );
   const chosen = tabs[at]?.value;
   const labels = tabs.map((each) => each.label).join("\n");
   useEffect(() => {

@@ -86,7 +86,11 @@ export function colourOf(name: string): string {
 /** An entity's name with its colour; dashed where it is only a guess. */
 export function Chip({ name, guess, title }: { name: string; guess?: boolean; title?: string }) {
   return (
-    <span class={`chip ${guess ? "guess" : ""}`} style={{ "--chip": colourOf(name) }} title={title ?? (guess ? `${name}: a guess by the key` : undefined)}>
+    <span
+      class={`chip ${guess ? "guess" : ""}`}
+      style={{ "--chip": colourOf(name) }}
+      title={title ?? (guess ? `${name}: a guess by the key` : undefined)}
+    >
       {name}
     </span>
   );
@@ -97,7 +101,17 @@ export function Badge({ tone, children }: { tone?: "good" | "warn" | "bad"; chil
   return <span class={`chip plain ${tone ?? ""}`}>{children}</span>;
 }
 
-export function Stat({ label, value, beside, tone }: { label: string; value: ComponentChildren; beside?: ComponentChildren; tone?: "good" | "warn" | "bad" }) {
+export function Stat({
+  label,
+  value,
+  beside,
+  tone,
+}: {
+  label: string;
+  value: ComponentChildren;
+  beside?: ComponentChildren;
+  tone?: "good" | "warn" | "bad";
+}) {
   return (
     <div class="stat">
       <span class="label">{label}</span>
@@ -130,7 +144,12 @@ export function Bars({ bars, caption }: { bars: readonly Bar[]; caption: string 
           <tr key={each.id ?? at}>
             <th scope="row">{each.label}</th>
             <td class="bar" aria-hidden="true">
-              <div style={{ width: `${((each.value / most) * 100).toFixed(2)}%`, ...(each.colour ? { background: each.colour } : {}) }} />
+              <div
+                style={{
+                  width: `${((each.value / most) * 100).toFixed(2)}%`,
+                  ...(each.colour ? { background: each.colour } : {}),
+                }}
+              />
             </td>
             <td class="num">{each.shown}</td>
           </tr>
@@ -140,7 +159,19 @@ export function Bars({ bars, caption }: { bars: readonly Bar[]; caption: string 
   );
 }
 
-export function Panel({ title, actions, children, flush, id }: { title?: ComponentChildren; actions?: ComponentChildren; children: ComponentChildren; flush?: boolean; id?: string }) {
+export function Panel({
+  title,
+  actions,
+  children,
+  flush,
+  id,
+}: {
+  title?: ComponentChildren;
+  actions?: ComponentChildren;
+  children: ComponentChildren;
+  flush?: boolean;
+  id?: string;
+}) {
   return (
     <section class="panel" id={id}>
       {title || actions ? (

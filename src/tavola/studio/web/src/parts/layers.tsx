@@ -4,7 +4,8 @@ import { createPortal } from "preact/compat";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button, IconButton } from "./controls";
 
-const FOCUSABLE = 'a[href], button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea:not(:disabled), [tabindex]:not([tabindex="-1"])';
+const FOCUSABLE =
+  'a[href], button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea:not(:disabled), [tabindex]:not([tabindex="-1"])';
 
 /** Keep focus inside while it is open, close on Escape, and give focus back afterwards. */
 function useTrap(onClose: () => void, options: { modal: boolean }) {
@@ -15,7 +16,10 @@ function useTrap(onClose: () => void, options: { modal: boolean }) {
     const before = document.activeElement as HTMLElement | null;
     const element = inside.current;
     if (!element) return;
-    const wanted = element.querySelector<HTMLElement>("[data-autofocus]") ?? element.querySelector<HTMLElement>(`.body ${FOCUSABLE.split(", ").join(", .body ")}`) ?? element.querySelector<HTMLElement>(FOCUSABLE);
+    const wanted =
+      element.querySelector<HTMLElement>("[data-autofocus]") ??
+      element.querySelector<HTMLElement>(`.body ${FOCUSABLE.split(", ").join(", .body ")}`) ??
+      element.querySelector<HTMLElement>(FOCUSABLE);
     wanted?.focus();
     const onKey = (event: KeyboardEvent) => {
       if (event.key === "Escape" && !event.defaultPrevented) {
@@ -150,7 +154,19 @@ export interface MenuItem {
 }
 
 /** A button that opens a list of things to do. */
-export function Menu({ label, items, small, kind = "plain", icon }: { label: string; items: readonly (MenuItem | null)[]; small?: boolean; kind?: "plain" | "quiet"; icon?: ComponentChildren }) {
+export function Menu({
+  label,
+  items,
+  small,
+  kind = "plain",
+  icon,
+}: {
+  label: string;
+  items: readonly (MenuItem | null)[];
+  small?: boolean;
+  kind?: "plain" | "quiet";
+  icon?: ComponentChildren;
+}) {
   const [open, setOpen] = useState(false);
   const holder = useRef<HTMLDivElement>(null);
   const list = useRef<HTMLDivElement>(null);
@@ -189,7 +205,17 @@ export function Menu({ label, items, small, kind = "plain", icon }: { label: str
   };
   return (
     <div class="menu-holder" ref={holder}>
-      <Button small={small ?? false} kind={kind} aria-haspopup="menu" aria-expanded={open} aria-controls={open ? id : undefined} aria-label={icon ? label : undefined} title={icon ? label : undefined} class={icon ? "icon" : ""} onClick={() => setOpen(!open)}>
+      <Button
+        small={small ?? false}
+        kind={kind}
+        aria-haspopup="menu"
+        aria-expanded={open}
+        aria-controls={open ? id : undefined}
+        aria-label={icon ? label : undefined}
+        title={icon ? label : undefined}
+        class={icon ? "icon" : ""}
+        onClick={() => setOpen(!open)}
+      >
         {icon ?? (
           <>
             {label} <span aria-hidden="true">▾</span>

@@ -6,7 +6,17 @@ import { Button } from "./controls";
 
 type Tone = "info" | "warning" | "error" | "good";
 
-export function Notice({ tone = "info", title, children, actions }: { tone?: Tone; title?: string; children?: ComponentChildren; actions?: ComponentChildren }) {
+export function Notice({
+  tone = "info",
+  title,
+  children,
+  actions,
+}: {
+  tone?: Tone;
+  title?: string;
+  children?: ComponentChildren;
+  actions?: ComponentChildren;
+}) {
   return (
     <div class={`notice ${tone}`} role={tone === "error" ? "alert" : "status"}>
       <div class="grow stack tight">
@@ -21,7 +31,17 @@ export function Notice({ tone = "info", title, children, actions }: { tone?: Ton
 /** A problem as a person reads it: what, why, what to do, and the code to look for. */
 export function ProblemNotice({ problem, again }: { problem: Problem; again?: () => void }) {
   return (
-    <Notice tone="error" title={problem.title} actions={again ? <Button small onClick={again}>Try again</Button> : null}>
+    <Notice
+      tone="error"
+      title={problem.title}
+      actions={
+        again ? (
+          <Button small onClick={again}>
+            Try again
+          </Button>
+        ) : null
+      }
+    >
       <p>{problem.detail}</p>
       {problem.remedy ? <p>{problem.remedy}</p> : null}
       <p class="small muted">
@@ -32,7 +52,17 @@ export function ProblemNotice({ problem, again }: { problem: Problem; again?: ()
 }
 
 /** What is said where there is nothing; `whole`: it is all of the page, so its title is the page's. */
-export function Empty({ title, children, actions, whole }: { title: string; children?: ComponentChildren; actions?: ComponentChildren; whole?: boolean }) {
+export function Empty({
+  title,
+  children,
+  actions,
+  whole,
+}: {
+  title: string;
+  children?: ComponentChildren;
+  actions?: ComponentChildren;
+  whole?: boolean;
+}) {
   return (
     <div class="empty">
       {whole ? <h1>{title}</h1> : <h2>{title}</h2>}
@@ -51,10 +81,27 @@ export function Spinner({ label = "Loading" }: { label?: string }) {
   );
 }
 
-export function Progress({ label, value, max, tone }: { label: string; value: number; max: number; tone?: "warn" | "bad" }) {
+export function Progress({
+  label,
+  value,
+  max,
+  tone,
+}: {
+  label: string;
+  value: number;
+  max: number;
+  tone?: "warn" | "bad";
+}) {
   const share = max > 0 ? Math.min(1, value / max) : 0;
   return (
-    <div class={`progress ${tone ?? ""}`} role="progressbar" aria-label={label} aria-valuemin={0} aria-valuemax={max} aria-valuenow={Math.min(value, max)}>
+    <div
+      class={`progress ${tone ?? ""}`}
+      role="progressbar"
+      aria-label={label}
+      aria-valuemin={0}
+      aria-valuemax={max}
+      aria-valuenow={Math.min(value, max)}
+    >
       <div style={{ width: `${(share * 100).toFixed(2)}%` }} />
     </div>
   );

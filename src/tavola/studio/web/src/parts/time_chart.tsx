@@ -51,7 +51,12 @@ export function TimeChart({
   const chart = useRef<uPlot | null>(null);
   const data = useRef<uPlot.AlignedData>([[]]);
   data.current = [[...x], ...series.map((each) => [...each.values])] as uPlot.AlignedData;
-  const shape = JSON.stringify([series.map(({ label, colour, dashed, fill }) => [label, colour, dashed, fill]), height, time, logX]);
+  const shape = JSON.stringify([
+    series.map(({ label, colour, dashed, fill }) => [label, colour, dashed, fill]),
+    height,
+    time,
+    logX,
+  ]);
   const theme = dark.value;
   useEffect(() => {
     const element = holder.current;
@@ -67,7 +72,12 @@ export function TimeChart({
           stroke: axis,
           grid,
           ticks: grid,
-          ...(time ? { values: (_: uPlot, all: number[], _axis: number, _space: number, apart: number) => all.map((each) => clock(each, apart)) } : {}),
+          ...(time
+            ? {
+                values: (_: uPlot, all: number[], _axis: number, _space: number, apart: number) =>
+                  all.map((each) => clock(each, apart)),
+              }
+            : {}),
         },
         { stroke: axis, grid, ticks: grid, size: 62, values: (_: uPlot, all: number[]) => all.map(format) },
       ];
@@ -79,7 +89,9 @@ export function TimeChart({
           axes,
           cursor: { y: false },
           series: [
-            time ? { value: (_: uPlot, at: number | null) => (at === null || at === undefined ? "–" : clock(at, 1)) } : {},
+            time
+              ? { value: (_: uPlot, at: number | null) => (at === null || at === undefined ? "–" : clock(at, 1)) }
+              : {},
             ...series.map((each) => {
               const stroke = resolved(each.colour, element);
               return {
@@ -89,7 +101,8 @@ export function TimeChart({
                 points: { show: false },
                 ...(each.dashed ? { dash: [6, 4] } : {}),
                 ...(each.fill ? { fill: `color-mix(in srgb, ${stroke} 16%, transparent)` } : {}),
-                value: (_: uPlot, value: number | null) => (value === null || value === undefined ? "–" : format(value)),
+                value: (_: uPlot, value: number | null) =>
+                  value === null || value === undefined ? "–" : format(value),
               };
             }),
           ],

@@ -4,7 +4,16 @@ import type { AttributeValue } from "../generated/api";
 export type Tag = "S" | "N" | "B" | "BOOL" | "NULL" | "L" | "M" | "SS" | "NS" | "BS";
 export const TAGS: readonly Tag[] = ["S", "N", "B", "BOOL", "NULL", "L", "M", "SS", "NS", "BS"];
 export const TAG_NAMES: Readonly<Record<Tag, string>> = {
-  S: "text", N: "number", B: "binary", BOOL: "true or false", NULL: "null", L: "list", M: "map", SS: "set of texts", NS: "set of numbers", BS: "set of binaries",
+  S: "text",
+  N: "number",
+  B: "binary",
+  BOOL: "true or false",
+  NULL: "null",
+  L: "list",
+  M: "map",
+  SS: "set of texts",
+  NS: "set of numbers",
+  BS: "set of binaries",
 };
 
 /** Return a value's type and what it holds. */
@@ -37,7 +46,13 @@ export function shown(value: AttributeValue, most = SHOWN): string {
       return "null";
     case "L": {
       const list = held as AttributeValue[];
-      return cut(`[${list.slice(0, 12).map((each) => shown(each, 40)).join(", ")}${list.length > 12 ? ", …" : ""}]`, most);
+      return cut(
+        `[${list
+          .slice(0, 12)
+          .map((each) => shown(each, 40))
+          .join(", ")}${list.length > 12 ? ", …" : ""}]`,
+        most,
+      );
     }
     case "M": {
       const map = Object.entries(held as Record<string, AttributeValue>);
@@ -58,7 +73,12 @@ function cut(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most)}…` : text;
 }
 
-const UNITS: readonly [number, string][] = [[1, "seconds"], [1e3, "milliseconds"], [1e6, "microseconds"], [1e9, "nanoseconds"]];
+const UNITS: readonly [number, string][] = [
+  [1, "seconds"],
+  [1e3, "milliseconds"],
+  [1e6, "microseconds"],
+  [1e9, "nanoseconds"],
+];
 const EARLIEST_S = 946_684_800; // the year 2000: what is smaller is a count
 const LATEST_S = 4_102_444_800; // the year 2100
 

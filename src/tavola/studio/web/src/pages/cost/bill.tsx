@@ -67,9 +67,21 @@ interface Rated {
 }
 
 /** What each access pattern costs, with the rate that can be set. */
-export function ByPattern({ month, declared, ids }: { month: CostDocument; declared: CostDocument; ids: readonly string[] }) {
+export function ByPattern({
+  month,
+  declared,
+  ids,
+}: {
+  month: CostDocument;
+  declared: CostDocument;
+  ids: readonly string[];
+}) {
   const [all, setAll] = useState(false);
-  const rows: Rated[] = month.access_patterns.map((bill, at) => ({ bill, id: ids[at] ?? "", before: declared.access_patterns[at] }));
+  const rows: Rated[] = month.access_patterns.map((bill, at) => ({
+    bill,
+    id: ids[at] ?? "",
+    before: declared.access_patterns[at],
+  }));
   rows.sort((one, other) => Number(other.bill.amount) - Number(one.bill.amount));
   const shown = all ? rows : rows.slice(0, BARS);
   const most = Number(rows[0]?.bill.amount ?? 0) || 1;
@@ -81,9 +93,13 @@ export function ByPattern({ month, declared, ids }: { month: CostDocument; decla
             <tr>
               <th scope="col">access pattern</th>
               <th scope="col">a second</th>
-              <th scope="col" class="num">units each</th>
+              <th scope="col" class="num">
+                units each
+              </th>
               <td aria-hidden="true" />
-              <th scope="col" class="num">a month</th>
+              <th scope="col" class="num">
+                a month
+              </th>
             </tr>
           </thead>
           <tbody>
@@ -130,7 +146,10 @@ function PatternRow({ row, most }: { row: Rated; most: number }) {
       </td>
       <td class="num">{bill.units ? num(bill.units) : "–"}</td>
       <td class="cost-bar-cell" aria-hidden="true">
-        <span class={`cost-fill ${bill.kind}`} style={{ width: `${((Number(bill.amount) / most) * 100).toFixed(2)}%` }} />
+        <span
+          class={`cost-fill ${bill.kind}`}
+          style={{ width: `${((Number(bill.amount) / most) * 100).toFixed(2)}%` }}
+        />
       </td>
       <td class="num">
         {cents(bill.amount)}
@@ -167,23 +186,39 @@ export function ByLine({ month }: { month: CostDocument }) {
           <thead>
             <tr>
               <th scope="col">line</th>
-              <th scope="col" class="num">quantity</th>
+              <th scope="col" class="num">
+                quantity
+              </th>
               <th scope="col">unit</th>
-              <th scope="col" class="num">a month</th>
+              <th scope="col" class="num">
+                a month
+              </th>
             </tr>
           </thead>
           {[...places.entries()].map(([place, lines]) => (
             <tbody key={place}>
               <tr class="cost-place-row">
                 <th scope="rowgroup" colSpan={4}>
-                  <button type="button" class="cost-toggle" aria-expanded={isOpen(place)} onClick={() => setChosen({ ...chosen, [place]: !isOpen(place) })}>
+                  <button
+                    type="button"
+                    class="cost-toggle"
+                    aria-expanded={isOpen(place)}
+                    onClick={() => setChosen({ ...chosen, [place]: !isOpen(place) })}
+                  >
                     <span aria-hidden="true">{isOpen(place) ? "▾" : "▸"}</span>
                     <span class="cost-place-name">{place}</span>
                     <span class="num">{cents(lines.map((each) => each.amount).reduce(plus))}</span>
                   </button>
                   <svg class="cost-stack" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">
                     {stacked(lines, most).map((each) => (
-                      <rect key={each.what} x={each.from} y="0" width={each.width} height="10" style={{ fill: COLOURS[each.what] ?? "var(--muted)" }} />
+                      <rect
+                        key={each.what}
+                        x={each.from}
+                        y="0"
+                        width={each.width}
+                        height="10"
+                        style={{ fill: COLOURS[each.what] ?? "var(--muted)" }}
+                      />
                     ))}
                   </svg>
                 </th>

@@ -21,12 +21,59 @@ export function Calculator({ params, options }: { params: Params; options: CostO
         <>
           <Panel title="What is asked of the table">
             <div class="stack">
-              <Slider label="Reads a second" value={asks.reads ?? 0} min={0} max={100_000} standard={100} decades unit="/s" onChange={one("reads")} />
-              <Slider label="Writes a second" value={asks.writes ?? 0} min={0} max={100_000} standard={20} decades unit="/s" onChange={one("writes")} />
-              <Slider label="Item size" value={asks.item_kb ?? 1} min={0.01} max={400} standard={1} decades unit="KB" onChange={one("kb")} />
-              <Slider label="Storage" value={asks.storage_gb ?? 0} min={0} max={10_000} standard={10} decades unit="GB" onChange={one("gb")} />
-              <Slider label="Indexes of whole items" value={asks.indexes ?? 0} min={0} max={20} standard={0} onChange={one("indexes")} />
-              <Checkbox label="Read eventually, for half the units" checked={asks.eventual ?? false} onChange={(checked) => set({ "k.eventual": checked ? "yes" : null })} />
+              <Slider
+                label="Reads a second"
+                value={asks.reads ?? 0}
+                min={0}
+                max={100_000}
+                standard={100}
+                decades
+                unit="/s"
+                onChange={one("reads")}
+              />
+              <Slider
+                label="Writes a second"
+                value={asks.writes ?? 0}
+                min={0}
+                max={100_000}
+                standard={20}
+                decades
+                unit="/s"
+                onChange={one("writes")}
+              />
+              <Slider
+                label="Item size"
+                value={asks.item_kb ?? 1}
+                min={0.01}
+                max={400}
+                standard={1}
+                decades
+                unit="KB"
+                onChange={one("kb")}
+              />
+              <Slider
+                label="Storage"
+                value={asks.storage_gb ?? 0}
+                min={0}
+                max={10_000}
+                standard={10}
+                decades
+                unit="GB"
+                onChange={one("gb")}
+              />
+              <Slider
+                label="Indexes of whole items"
+                value={asks.indexes ?? 0}
+                min={0}
+                max={20}
+                standard={0}
+                onChange={one("indexes")}
+              />
+              <Checkbox
+                label="Read eventually, for half the units"
+                checked={asks.eventual ?? false}
+                onChange={(checked) => set({ "k.eventual": checked ? "yes" : null })}
+              />
             </div>
           </Panel>
           <Assumptions params={params} options={options} design={false} />
@@ -36,7 +83,14 @@ export function Calculator({ params, options }: { params: Params; options: CostO
       {asked.problem ? <ProblemNotice problem={asked.problem} /> : null}
       {told ? (
         <>
-          <Panel title="A month" actions={<span class="small muted">prices of {told.book.title}, {told.hours} hours</span>}>
+          <Panel
+            title="A month"
+            actions={
+              <span class="small muted">
+                prices of {told.book.title}, {told.hours} hours
+              </span>
+            }
+          >
             <div class="stack">
               <Stats>
                 <Stat label="a read takes" value={num(told.units.read)} beside="units" />
@@ -49,11 +103,21 @@ export function Calculator({ params, options }: { params: Params; options: CostO
                   <thead>
                     <tr>
                       <th scope="col">way of paying</th>
-                      <th scope="col" class="num">reads</th>
-                      <th scope="col" class="num">writes</th>
-                      <th scope="col" class="num">storage</th>
-                      <th scope="col" class="num">other</th>
-                      <th scope="col" class="num">a month</th>
+                      <th scope="col" class="num">
+                        reads
+                      </th>
+                      <th scope="col" class="num">
+                        writes
+                      </th>
+                      <th scope="col" class="num">
+                        storage
+                      </th>
+                      <th scope="col" class="num">
+                        other
+                      </th>
+                      <th scope="col" class="num">
+                        a month
+                      </th>
                     </tr>
                   </thead>
                   <tbody>

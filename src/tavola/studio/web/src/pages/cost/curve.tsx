@@ -8,7 +8,14 @@ const LEFT = 62;
 const RIGHT = 12;
 const TOP = 10;
 const BOTTOM = 40;
-const COLOURS = ["var(--chip-0)", "var(--chip-2)", "var(--chip-3)", "var(--chip-5)", "var(--chip-1)", "var(--chip-4)"] as const;
+const COLOURS = [
+  "var(--chip-0)",
+  "var(--chip-2)",
+  "var(--chip-3)",
+  "var(--chip-5)",
+  "var(--chip-1)",
+  "var(--chip-4)",
+] as const;
 const DASHES = ["", "6 3", "", "6 3", "2 3", "8 3 2 3"] as const;
 
 function dollars(value: number): string {
@@ -18,7 +25,8 @@ function dollars(value: number): string {
 
 function powers(low: number, high: number): number[] {
   const found: number[] = [];
-  for (let power = Math.ceil(Math.log10(low) - 1e-9); power <= Math.floor(Math.log10(high) + 1e-9); power += 1) found.push(10 ** power);
+  for (let power = Math.ceil(Math.log10(low) - 1e-9); power <= Math.floor(Math.log10(high) + 1e-9); power += 1)
+    found.push(10 ** power);
   return found;
 }
 
@@ -42,14 +50,22 @@ export function Curve({ curves }: { curves: CostCurves }) {
   const first = rates[0] ?? 0.01;
   const last = rates.at(-1) ?? 100;
   const across = (rate: number) => LEFT + (Math.log(rate / first) / Math.log(last / first)) * (width - LEFT - RIGHT);
-  const up = (total: number) => HEIGHT - BOTTOM - (Math.log(Math.max(total, low) / low) / (Math.log(high / low) || 1)) * (HEIGHT - TOP - BOTTOM);
-  const told = curves.meetings.map((each) => `From about ${num(each.factor * own)} requests a second ${each.above} is cheaper than ${each.below}`);
+  const up = (total: number) =>
+    HEIGHT - BOTTOM - (Math.log(Math.max(total, low) / low) / (Math.log(high / low) || 1)) * (HEIGHT - TOP - BOTTOM);
+  const told = curves.meetings.map(
+    (each) => `From about ${num(each.factor * own)} requests a second ${each.above} is cheaper than ${each.below}`,
+  );
   return (
     <Panel title="Break-even" actions={<span class="small muted">prices of {curves.book}</span>}>
       <div class="stack">
         <div ref={holder} class="cost-curve">
           {totals.length ? (
-            <svg width={width} height={HEIGHT} role="img" aria-label={`What a month costs from ${num(first)} to ${num(last)} requests a second, a line for each way of paying. ${told.join(". ")}`}>
+            <svg
+              width={width}
+              height={HEIGHT}
+              role="img"
+              aria-label={`What a month costs from ${num(first)} to ${num(last)} requests a second, a line for each way of paying. ${told.join(". ")}`}
+            >
               {powers(low, high).map((each) => (
                 <g key={each}>
                   <line x1={LEFT} x2={width - RIGHT} y1={up(each)} y2={up(each)} class="cost-grid" />
@@ -71,12 +87,29 @@ export function Curve({ curves }: { curves: CostCurves }) {
               </text>
               <line x1={across(own)} x2={across(own)} y1={TOP} y2={HEIGHT - BOTTOM} class="cost-own" />
               {curves.lines.map((line, at) => (
-                <polyline key={line.name} points={line.totals.map((total, place) => `${across(rates[place] ?? first).toFixed(1)},${up(Number(total)).toFixed(1)}`).join(" ")} style={{ stroke: COLOURS[at % COLOURS.length], strokeDasharray: DASHES[at % DASHES.length] }} class="cost-line" />
+                <polyline
+                  key={line.name}
+                  points={line.totals
+                    .map(
+                      (total, place) => `${across(rates[place] ?? first).toFixed(1)},${up(Number(total)).toFixed(1)}`,
+                    )
+                    .join(" ")}
+                  style={{ stroke: COLOURS[at % COLOURS.length], strokeDasharray: DASHES[at % DASHES.length] }}
+                  class="cost-line"
+                />
               ))}
               {curves.meetings.map((each) => {
                 const base = curves.lines.find((line) => line.name === each.below || line.name === each.above);
                 const place = across(each.factor * own);
-                return base ? <circle key={each.above + each.below} cx={place} cy={up(between(curves, base.totals.map(Number), each.factor))} r="4" class="cost-meeting" /> : null;
+                return base ? (
+                  <circle
+                    key={each.above + each.below}
+                    cx={place}
+                    cy={up(between(curves, base.totals.map(Number), each.factor))}
+                    r="4"
+                    class="cost-meeting"
+                  />
+                ) : null;
               })}
             </svg>
           ) : (
@@ -87,7 +120,14 @@ export function Curve({ curves }: { curves: CostCurves }) {
           {curves.lines.map((line, at) => (
             <li key={line.name}>
               <svg width="26" height="8" aria-hidden="true">
-                <line x1="0" x2="26" y1="4" y2="4" style={{ stroke: COLOURS[at % COLOURS.length], strokeDasharray: DASHES[at % DASHES.length] }} class="cost-line" />
+                <line
+                  x1="0"
+                  x2="26"
+                  y1="4"
+                  y2="4"
+                  style={{ stroke: COLOURS[at % COLOURS.length], strokeDasharray: DASHES[at % DASHES.length] }}
+                  class="cost-line"
+                />
               </svg>
               {line.name}
             </li>
@@ -106,7 +146,9 @@ export function Curve({ curves }: { curves: CostCurves }) {
             ))}
           </ul>
         ) : totals.length ? (
-          <p class="small muted">No line crosses that of paying on demand between a hundredth of this traffic and a hundred times as much.</p>
+          <p class="small muted">
+            No line crosses that of paying on demand between a hundredth of this traffic and a hundred times as much.
+          </p>
         ) : null}
       </div>
     </Panel>

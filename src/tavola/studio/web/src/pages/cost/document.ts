@@ -43,7 +43,12 @@ export interface CostDocument {
   readonly access_patterns: readonly PatternBill[];
   readonly ways: readonly PayWay[];
   readonly break_even: readonly { readonly name: string; readonly sentence: string }[];
-  readonly savings: readonly { readonly change: string; readonly place: string; readonly sentence: string; readonly amount: string }[];
+  readonly savings: readonly {
+    readonly change: string;
+    readonly place: string;
+    readonly sentence: string;
+    readonly amount: string;
+  }[];
   readonly recommendation: string;
   readonly notes: readonly string[];
 }
@@ -51,11 +56,27 @@ export interface CostDocument {
 export interface CalculationDocument {
   readonly book: CostBook;
   readonly hours: number;
-  readonly units: { readonly read: number; readonly write: number; readonly read_capacity: number; readonly write_capacity: number };
-  readonly ways: readonly { readonly name: string; readonly reads: string; readonly writes: string; readonly storage: string; readonly other: string; readonly total: string | null }[];
+  readonly units: {
+    readonly read: number;
+    readonly write: number;
+    readonly read_capacity: number;
+    readonly write_capacity: number;
+  };
+  readonly ways: readonly {
+    readonly name: string;
+    readonly reads: string;
+    readonly writes: string;
+    readonly storage: string;
+    readonly other: string;
+    readonly total: string | null;
+  }[];
   readonly recommended: string | null;
   readonly recommendation: string;
-  readonly differences: readonly { readonly sentence: string; readonly on_demand: string; readonly provisioned: string }[];
+  readonly differences: readonly {
+    readonly sentence: string;
+    readonly on_demand: string;
+    readonly provisioned: string;
+  }[];
   readonly notes: readonly string[];
 }
 

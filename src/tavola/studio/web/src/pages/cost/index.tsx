@@ -5,8 +5,22 @@ import { call, problemOf } from "../../app/api";
 import { useCommands } from "../../app/commands";
 import { go, route, useParam } from "../../app/router";
 import { session } from "../../app/session";
-import type { CostAnswer, CostOptions, Problem } from "../../generated/api";
-import { Button, bytes, Code, download, num, Panel, ProblemNotice, Select, Spinner, Split, Stat, Stats, Tabs } from "../../parts";
+import type { MonthlyCost, CostOptions, Problem } from "../../generated/api";
+import {
+  Button,
+  bytes,
+  Code,
+  download,
+  num,
+  Panel,
+  ProblemNotice,
+  Select,
+  Spinner,
+  Split,
+  Stat,
+  Stats,
+  Tabs,
+} from "../../parts";
 import { ByLine, ByPattern, Savings, Ways } from "./bill";
 import { Calculator } from "./calculator";
 import { Curve } from "./curve";
@@ -22,19 +36,53 @@ export default function CostPage() {
   const options = useAsk("GET /cost/options", {});
   const params = route.value.params;
   useCommands([
-    { id: "cost-reset", title: "Sliders as the design declares", keys: "0", group: "Cost", run: () => reset(route.value.params) },
-    { id: "cost-calculator", title: "Cost of rates alone", group: "Cost", run: () => go({ params: { view: "calculator" } }) },
+    {
+      id: "cost-reset",
+      title: "Sliders as the design declares",
+      keys: "0",
+      group: "Cost",
+      run: () => reset(route.value.params),
+    },
+    {
+      id: "cost-calculator",
+      title: "Cost of rates alone",
+      group: "Cost",
+      run: () => go({ params: { view: "calculator" } }),
+    },
   ]);
-  const tabs = [{ value: "design", label: "This design" }, { value: "calculator", label: "Calculator" }];
+  const tabs = [
+    { value: "design", label: "This design" },
+    { value: "calculator", label: "Calculator" },
+  ];
   return (
     <div class="page cost-page">
       <div class="page-head">
         <h1>Cost</h1>
-        {designed ? <Tabs label="View" tabs={tabs} value={view} onChange={(value) => go({ params: { view: value === "design" ? null : value } })} panel="cost-panel" /> : null}
+        {designed ? (
+          <Tabs
+            label="View"
+            tabs={tabs}
+            value={view}
+            onChange={(value) => go({ params: { view: value === "design" ? null : value } })}
+            panel="cost-panel"
+          />
+        ) : null}
       </div>
       {options.problem ? <ProblemNotice problem={options.problem} again={options.again} /> : null}
-      <div id="cost-panel" role={designed ? "tabpanel" : undefined} aria-label={view === "calculator" ? "Calculator" : "This design"}>
-        {options.data ? view === "calculator" ? <Calculator params={params} options={options.data} /> : <DesignCost options={options.data} /> : options.loading ? <Spinner /> : null}
+      <div
+        id="cost-panel"
+        role={designed ? "tabpanel" : undefined}
+        aria-label={view === "calculator" ? "Calculator" : "This design"}
+      >
+        {options.data ? (
+          view === "calculator" ? (
+            <Calculator params={params} options={options.data} />
+          ) : (
+            <DesignCost options={options.data} />
+          )
+        ) : options.loading ? (
+          <Spinner />
+        ) : null}
       </div>
     </div>
   );
@@ -56,16 +104,39 @@ function DesignCost({ options }: { options: CostOptions }) {
       {month ? (
         <p class="cost-sticky" aria-hidden="true">
           <strong>{cents(month.total)}</strong>
-          <span class="small muted">{answer?.rests ? "as declared" : `declared ${declared ? cents(declared.total) : ""}`}</span>
+          <span class="small muted">
+            {answer?.is_unchanged ? "as declared" : `declared ${declared ? cents(declared.total) : ""}`}
+          </span>
         </p>
       ) : null}
       <Split
         side={
           <>
             <Panel title="Tables">
-              <Select label="Which tables" hideLabel value={chosen} options={[{ value: ALL, label: options.tables.length === 1 ? "the one table" : `all ${options.tables.length} tables` }, ...options.designs.map((each) => ({ value: `design:${each}`, label: each })), ...options.tables.map((each) => ({ value: each, label: each }))]} onChange={(value) => go({ params: value.startsWith("design:") ? { design: value.slice(7), table: null } : value === ALL ? { design: options.designs.length ? ALL : null, table: null } : { design: null, table: value } })} />
+              <Select
+                label="Which tables"
+                hideLabel
+                value={chosen}
+                options={[
+                  {
+                    value: ALL,
+                    label: options.tables.length === 1 ? "the one table" : `all ${options.tables.length} tables`,
+                  },
+                  ...options.designs.map((each) => ({ value: `design:${each}`, label: each })),
+                  ...options.tables.map((each) => ({ value: each, label: each })),
+                ]}
+                onChange={(value) =>
+                  go({
+                    params: value.startsWith("design:")
+                      ? { design: value.slice(7), table: null }
+                      : value === ALL
+                        ? { design: options.designs.length ? ALL : null, table: null }
+                        : { design: null, table: value },
+                  })
+                }
+              />
             </Panel>
-            <Sliders params={params} turned={answer ? !answer.rests : false} />
+            <Sliders params={params} turned={answer ? !answer.is_unchanged : false} />
             <Assumptions params={params} options={options} design />
           </>
         }
@@ -80,22 +151,36 @@ function DesignCost({ options }: { options: CostOptions }) {
             <ByLine month={month} />
             <Savings month={month} />
             {vectors.data?.indexes.length ? (
-              <Panel title="Vector indexes" actions={<span class="small muted">no price book has a price for them yet</span>} flush>
+              <Panel
+                title="Vector indexes"
+                actions={<span class="small muted">no price book has a price for them yet</span>}
+                flush
+              >
                 <div class="scroll-x" tabIndex={0} role="region" aria-label="Vector indexes">
                   <table class="plain">
                     <thead>
                       <tr>
                         <th scope="col">index</th>
-                        <th scope="col" class="num">dimensions</th>
-                        <th scope="col" class="num">items</th>
-                        <th scope="col" class="num">vectors</th>
-                        <th scope="col" class="num">whole index</th>
+                        <th scope="col" class="num">
+                          dimensions
+                        </th>
+                        <th scope="col" class="num">
+                          items
+                        </th>
+                        <th scope="col" class="num">
+                          vectors
+                        </th>
+                        <th scope="col" class="num">
+                          whole index
+                        </th>
                       </tr>
                     </thead>
                     <tbody>
                       {vectors.data.indexes.map((each) => (
                         <tr key={each.table + each.index}>
-                          <th scope="row">{each.table} / {each.index}</th>
+                          <th scope="row">
+                            {each.table} / {each.index}
+                          </th>
                           <td class="num">{num(each.dimensions)}</td>
                           <td class="num">{num(each.items)}</td>
                           <td class="num">{bytes(each.vector_bytes)}</td>
@@ -118,7 +203,7 @@ function DesignCost({ options }: { options: CostOptions }) {
 }
 
 /** The sum, what it was, and the prices it is at; these are always said. */
-function Head({ answer, loading }: { answer: CostAnswer; loading: boolean }) {
+function Head({ answer, loading }: { answer: MonthlyCost; loading: boolean }) {
   const month = costDocument(answer.altered);
   const declared = costDocument(answer.declared);
   const more = less(month.total, declared.total);
@@ -143,11 +228,22 @@ function Head({ answer, loading }: { answer: CostAnswer; loading: boolean }) {
       <div class="stack" aria-busy={loading}>
         {saving.problem ? <ProblemNotice problem={saving.problem} /> : null}
         <p class="hidden-text" role="status">
-          {`${cents(month.total)} a month${answer.rests ? "" : `, declared ${cents(declared.total)}`}`}
+          {`${cents(month.total)} a month${answer.is_unchanged ? "" : `, declared ${cents(declared.total)}`}`}
         </p>
         <Stats>
-          <Stat label="total" value={<span data-testid="cost-total">{cents(month.total)}</span>} beside={answer.rests ? "as declared" : `declared ${cents(declared.total)}`} />
-          {answer.rests ? null : <Stat label="difference" value={more.startsWith("-") ? cents(more) : `+${cents(more)}`} tone={more.startsWith("-") ? "good" : "warn"} beside="against the declared design" />}
+          <Stat
+            label="total"
+            value={<span data-testid="cost-total">{cents(month.total)}</span>}
+            beside={answer.is_unchanged ? "as declared" : `declared ${cents(declared.total)}`}
+          />
+          {answer.is_unchanged ? null : (
+            <Stat
+              label="difference"
+              value={more.startsWith("-") ? cents(more) : `+${cents(more)}`}
+              tone={more.startsWith("-") ? "good" : "warn"}
+              beside="against the declared design"
+            />
+          )}
           <Stat label="requests" value={cents(requests)} beside={`${Math.round(share * 100)} % of it`} />
           <Stat label="what stands there" value={cents(rest)} beside="storage, recovery, backups, credits" />
         </Stats>
@@ -160,7 +256,7 @@ function Head({ answer, loading }: { answer: CostAnswer; loading: boolean }) {
 }
 
 /** What was taken for granted, and the command line that prints the same. */
-function Taken({ answer }: { answer: CostAnswer }) {
+function Taken({ answer }: { answer: MonthlyCost }) {
   const month = costDocument(answer.altered);
   const saving = useSaving();
   return (
@@ -174,7 +270,14 @@ function Taken({ answer }: { answer: CostAnswer }) {
       </Panel>
       <Panel title="The command that prints it">
         <div class="stack">
-          {answer.command ? <Code text={answer.command} label="Command line" /> : <p class="muted">Designs side by side may call entities alike, and these do: no one command prints them together. Choose one of the designs, or one table.</p>}
+          {answer.command ? (
+            <Code text={answer.command} label="Command line" />
+          ) : (
+            <p class="muted">
+              Designs side by side may call entities alike, and these do: no one command prints them together. Choose
+              one of the designs, or one table.
+            </p>
+          )}
           {saving.problem ? <ProblemNotice problem={saving.problem} /> : null}
           {answer.saved ? (
             <p class="small muted">

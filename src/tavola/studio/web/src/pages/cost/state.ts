@@ -1,7 +1,7 @@
 // State: the sliders and assumptions of a month. The URL holds each that is not at rest, so a link shows the same sum.
 import { go } from "../../app/router";
 import { currentTable, session } from "../../app/session";
-import type { AskCalculation, AskCost, CostAssumptions, CostSliders } from "../../generated/api";
+import type { CalculationRequest, CostRequest, CostAssumptions, CostSliders } from "../../generated/api";
 
 type Params = Readonly<Record<string, string>>;
 
@@ -14,7 +14,8 @@ function number(text: string | undefined, standard: number): number {
 function prefixed(params: Params, prefix: string): Record<string, number> {
   const found: Record<string, number> = {};
   for (const [name, text] of Object.entries(params)) {
-    if (name.startsWith(prefix) && text !== "" && Number.isFinite(Number(text))) found[name.slice(prefix.length)] = Number(text);
+    if (name.startsWith(prefix) && text !== "" && Number.isFinite(Number(text)))
+      found[name.slice(prefix.length)] = Number(text);
   }
   return found;
 }
@@ -44,7 +45,8 @@ export function assumptionsOf(params: Params): CostAssumptions {
     date: params["prices"] ? null : params["date"] || null,
     prices: params["prices"] || null,
     mode: mode === "on-demand" || mode === "provisioned" ? mode : null,
-    table_class: params["class"] === "STANDARD" || params["class"] === "STANDARD_INFREQUENT_ACCESS" ? params["class"] : null,
+    table_class:
+      params["class"] === "STANDARD" || params["class"] === "STANDARD_INFREQUENT_ACCESS" ? params["class"] : null,
     target: Math.round(number(params["target"], 70)),
     hours_per_day: Math.round(number(params["hours"], 24)),
     free_tier: params["free"] === "yes",
@@ -66,13 +68,18 @@ export function designOf(params: Params): string {
 }
 
 /** Return the question that the URL asks. */
-export function askedCost(params: Params): AskCost {
+export function askedCost(params: Params): CostRequest {
   const table = params["table"] ?? "";
-  return { design: designOf(params) || null, tables: table ? [table] : [], assumptions: assumptionsOf(params), sliders: slidersOf(params) };
+  return {
+    design: designOf(params) || null,
+    tables: table ? [table] : [],
+    assumptions: assumptionsOf(params),
+    sliders: slidersOf(params),
+  };
 }
 
 /** Return the calculation that the URL asks for. */
-export function askedCalculation(params: Params): AskCalculation {
+export function askedCalculation(params: Params): CalculationRequest {
   const told = assumptionsOf(params);
   return {
     reads: number(params["k.reads"], 100),

@@ -14,7 +14,11 @@ export const MENU_WIDTH = 34;
 
 /** Return the address of a collection: all items with these values of a partition key. */
 export function collectionHref(index: string, key: Item): string {
-  const conditions = Object.entries(key).map(([attribute, value]) => ({ attribute, operator: "=" as const, values: [value] }));
+  const conditions = Object.entries(key).map(([attribute, value]) => ({
+    attribute,
+    operator: "=" as const,
+    values: [value],
+  }));
   return href({ params: { index, q: writeConditions(conditions), item: null, sql: null } });
 }
 
@@ -42,7 +46,13 @@ export function Pieces({ pieces }: { pieces: readonly KeyPiece[] }) {
   );
 }
 
-const KINDS: Readonly<Record<string, string>> = { guard: "guard", marker: "marker", guess: "", entity: "", unknown: "unknown" };
+const KINDS: Readonly<Record<string, string>> = {
+  guard: "guard",
+  marker: "marker",
+  guess: "",
+  entity: "",
+  unknown: "unknown",
+};
 
 /** An entity's chip in one element: a thousand of them are on their way past. */
 export function EntityChip({ row }: { row: Row }) {
@@ -50,7 +60,13 @@ export function EntityChip({ row }: { row: Row }) {
   const word = KINDS[kind] ?? "";
   const name = entity ? (word ? `${entity} ${word}` : entity) : word;
   return (
-    <span class={`chip ${kind === "entity" ? "" : "guess"}`} style={{ "--chip": entity ? colourOf(entity) : "var(--muted)" }} title={note || undefined} data-entity={entity ?? ""} data-kind={kind}>
+    <span
+      class={`chip ${kind === "entity" ? "" : "guess"}`}
+      style={{ "--chip": entity ? colourOf(entity) : "var(--muted)" }}
+      title={note || undefined}
+      data-entity={entity ?? ""}
+      data-kind={kind}
+    >
       {name}
     </span>
   );
@@ -64,7 +80,17 @@ export interface RowLook {
 }
 
 /** The cells of an item after its chip; `cursor` is the column that the keyboard is at. */
-export function ItemCells({ row, look, cursor, idOf }: { row: Row; look: RowLook; cursor: number; idOf: (column: number) => string }) {
+export function ItemCells({
+  row,
+  look,
+  cursor,
+  idOf,
+}: {
+  row: Row;
+  look: RowLook;
+  cursor: number;
+  idOf: (column: number) => string;
+}) {
   return (
     <>
       {look.columns.map((column, at) => {
@@ -72,14 +98,32 @@ export function ItemCells({ row, look, cursor, idOf }: { row: Row; look: RowLook
         const faint = value !== undefined && look.projected !== null && !look.projected.has(column.name);
         const style = { width: `${column.width}px` };
         const names = `data-cell ${column.key ? "key" : ""} ${faint ? "faint" : ""} ${cursor === at ? "cursor" : ""}`;
-        if (value === undefined) return <div key={column.name} role="gridcell" id={cursor === at ? idOf(at) : undefined} class={`${names} absent`} style={style} data-name={column.name} />;
+        if (value === undefined)
+          return (
+            <div
+              key={column.name}
+              role="gridcell"
+              id={cursor === at ? idOf(at) : undefined}
+              class={`${names} absent`}
+              style={style}
+              data-name={column.name}
+            />
+          );
         const [tag, inside] = taken(value);
         const parts = column.key ? piecesOf(row, column.name) : null;
         const content = parts ? <Pieces pieces={parts} /> : shown(value, TEXT_MOST);
         const time = tag === "N" ? epochText(inside as string) : "";
         const long = tag === "S" && (inside as string).length > 30 && !parts ? (inside as string).slice(0, 600) : "";
         return (
-          <div key={column.name} role="gridcell" id={cursor === at ? idOf(at) : undefined} class={`${names} ${tag}`} style={style} title={time || long || undefined} data-name={column.name}>
+          <div
+            key={column.name}
+            role="gridcell"
+            id={cursor === at ? idOf(at) : undefined}
+            class={`${names} ${tag}`}
+            style={style}
+            title={time || long || undefined}
+            data-name={column.name}
+          >
             {column.leads === null ? (
               content
             ) : (
@@ -102,7 +146,19 @@ export interface Totals {
 }
 
 /** What a group's head says: its key, how many, how large, and what reading all of it takes. */
-export function GroupTold({ row, group, way, exact, onExact }: { row: Row; group: Group; way: Way; exact: Totals | undefined; onExact?: () => void }) {
+export function GroupTold({
+  row,
+  group,
+  way,
+  exact,
+  onExact,
+}: {
+  row: Row;
+  group: Group;
+  way: Way;
+  exact: Totals | undefined;
+  onExact?: () => void;
+}) {
   const told = exact ?? group;
   const least = told.whole ? "" : "≥ ";
   const key = partitionOf(row, way);
@@ -120,14 +176,27 @@ export function GroupTold({ row, group, way, exact, onExact }: { row: Row; group
           );
         })}
       </a>
-      <span class="data-group-numbers" title={told.whole ? "All items with this key, and what reading them at once takes" : "At least: not everything with this key was read"}>
+      <span
+        class="data-group-numbers"
+        title={
+          told.whole
+            ? "All items with this key, and what reading them at once takes"
+            : "At least: not everything with this key was read"
+        }
+      >
         {least}
         {num(told.count)} {told.count === 1 ? "item" : "items"} · {least}
         {bytes(told.bytes)} · {least}
         {num(told.units)} RCU
       </span>
       {!told.whole && onExact ? (
-        <button type="button" class="data-exact" tabIndex={-1} onClick={onExact} title="Read the whole collection to count it">
+        <button
+          type="button"
+          class="data-exact"
+          tabIndex={-1}
+          onClick={onExact}
+          title="Read the whole collection to count it"
+        >
           count it
         </button>
       ) : null}

@@ -31,7 +31,11 @@ export function attributesOf(rows: readonly Row[], table: TableSummary, detail: 
     }
     byEntity.set(entity, counts);
   }
-  const late = new Set([...table.indexes.flatMap((each) => each.keys.map((key) => key.name)), detail?.tag ?? "_entity", "_version"]);
+  const late = new Set([
+    ...table.indexes.flatMap((each) => each.keys.map((key) => key.name)),
+    detail?.tag ?? "_entity",
+    "_version",
+  ]);
   const queues = [...byEntity].map(([entity, counts]) => queueOf(entity, counts, late, detail));
   const told = new Set<string>();
   const longest = Math.max(0, ...queues.map((each) => each.length));
@@ -45,7 +49,12 @@ export function attributesOf(rows: readonly Row[], table: TableSummary, detail: 
 }
 
 /** Return an entity's attributes: its fields in their order, those that its key says already after them, then the rest. */
-function queueOf(entity: string, counts: ReadonlyMap<string, number>, late: ReadonlySet<string>, detail: TableDetail | null): string[] {
+function queueOf(
+  entity: string,
+  counts: ReadonlyMap<string, number>,
+  late: ReadonlySet<string>,
+  detail: TableDetail | null,
+): string[] {
   const design = detail?.entities.find((each) => each.name === entity);
   const fields = design?.fields.map((each) => each.attribute) ?? [];
   const own = design?.keys.find((key) => key.index === null);
@@ -56,14 +65,25 @@ function queueOf(entity: string, counts: ReadonlyMap<string, number>, late: Read
     if (at < 0 && (late.has(name) || name.startsWith("_"))) return 3_000;
     return (said.has(name) ? 2_000 : 0) + (at < 0 ? 1_000 : at);
   };
-  return [...counts.keys()].sort((one, other) => order(one) - order(other) || (counts.get(other) ?? 0) - (counts.get(one) ?? 0));
+  return [...counts.keys()].sort(
+    (one, other) => order(one) - order(other) || (counts.get(other) ?? 0) - (counts.get(one) ?? 0),
+  );
 }
 
 /** Return the columns of a grid: the sort key and, in an index, the table's key; then the attributes. */
-export function columnsOf(way: Way, rows: readonly Row[], table: TableSummary, detail: TableDetail | null, chosen: readonly string[] | null, flat: boolean): readonly Column[] {
+export function columnsOf(
+  way: Way,
+  rows: readonly Row[],
+  table: TableSummary,
+  detail: TableDetail | null,
+  chosen: readonly string[] | null,
+  flat: boolean,
+): readonly Column[] {
   const keys = [...(flat ? way.hash : []), ...way.range, ...(way.index ? table.keys : [])].map((each) => each.name);
   const names = [...new Set(keys)];
-  const attributes = (chosen ?? attributesOf(rows, table, detail).slice(0, AUTO)).filter((name) => !names.includes(name));
+  const attributes = (chosen ?? attributesOf(rows, table, detail).slice(0, AUTO)).filter(
+    (name) => !names.includes(name),
+  );
   const leads = new Map<string, string>();
   for (const index of table.indexes) {
     const hash = index.keys.filter((each) => each.role === "HASH");
@@ -72,8 +92,20 @@ export function columnsOf(way: Way, rows: readonly Row[], table: TableSummary, d
   }
   const sample = rows.slice(0, SAMPLE);
   return [
-    ...names.map((name) => ({ name, key: true, width: widthOf(name, sample, 340), title: titleOf(name, detail), leads: table.keys[0]?.name === name && table.keys.length > 1 ? "" : null })),
-    ...attributes.map((name) => ({ name, key: false, width: widthOf(name, sample, 260), title: titleOf(name, detail), leads: leads.get(name) ?? null })),
+    ...names.map((name) => ({
+      name,
+      key: true,
+      width: widthOf(name, sample, 340),
+      title: titleOf(name, detail),
+      leads: table.keys[0]?.name === name && table.keys.length > 1 ? "" : null,
+    })),
+    ...attributes.map((name) => ({
+      name,
+      key: false,
+      width: widthOf(name, sample, 260),
+      title: titleOf(name, detail),
+      leads: leads.get(name) ?? null,
+    })),
   ];
 }
 

@@ -4,11 +4,20 @@ import { Button, Checkbox, Dialog, TextInput } from "../../parts";
 
 const SHOWN = 200;
 
-export function ColumnsMenu({ all, chosen, onChoose }: { all: readonly string[]; chosen: readonly string[]; onChoose: (names: readonly string[] | null) => void }) {
+export function ColumnsMenu({
+  all,
+  chosen,
+  onChoose,
+}: {
+  all: readonly string[];
+  chosen: readonly string[];
+  onChoose: (names: readonly string[] | null) => void;
+}) {
   const [open, setOpen] = useState(false);
   const [find, setFind] = useState("");
   const wanted = all.filter((name) => name.toLowerCase().includes(find.toLowerCase()));
-  const toggle = (name: string, on: boolean) => onChoose(on ? [...chosen, name] : chosen.filter((each) => each !== name));
+  const toggle = (name: string, on: boolean) =>
+    onChoose(on ? [...chosen, name] : chosen.filter((each) => each !== name));
   return (
     <>
       <Button small kind="quiet" onClick={() => setOpen(true)}>
@@ -36,7 +45,9 @@ export function ColumnsMenu({ all, chosen, onChoose }: { all: readonly string[];
                 </li>
               ))}
             </ul>
-            {wanted.length > SHOWN ? <p class="small muted">{wanted.length - SHOWN} more; type a part of the name.</p> : null}
+            {wanted.length > SHOWN ? (
+              <p class="small muted">{wanted.length - SHOWN} more; type a part of the name.</p>
+            ) : null}
           </div>
         </Dialog>
       ) : null}

@@ -1,8 +1,8 @@
 // Drafts: conditions while they are typed, as texts; and as the values that DynamoDB is asked with.
-import type { AttributeValue, BrowseCondition } from "../../generated/api";
+import type { AttributeValue, QueryCondition } from "../../generated/api";
 import { type Tag, TAGS } from "../../parts";
 
-export type Operator = BrowseCondition["operator"];
+export type Operator = QueryCondition["operator"];
 
 export interface Draft {
   readonly id: number;
@@ -56,8 +56,17 @@ export function arity(operator: Operator): number {
 /** Return a draft with another operator, its texts kept as far as it takes them. */
 export function withOperator(draft: Draft, operator: Operator): Draft {
   const count = arity(operator);
-  const texts = count < 0 ? (draft.texts.length ? draft.texts : [""]) : Array.from({ length: count }, (_, at) => draft.texts[at] ?? "");
-  return { ...draft, operator, texts: operator === "type" && !(TAGS as readonly string[]).includes(texts[0] ?? "") ? ["S"] : texts };
+  const texts =
+    count < 0
+      ? draft.texts.length
+        ? draft.texts
+        : [""]
+      : Array.from({ length: count }, (_, at) => draft.texts[at] ?? "");
+  return {
+    ...draft,
+    operator,
+    texts: operator === "type" && !(TAGS as readonly string[]).includes(texts[0] ?? "") ? ["S"] : texts,
+  };
 }
 
 const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
@@ -80,14 +89,18 @@ export function valueOf(text: string, tag: Tag): AttributeValue | string {
 }
 
 /** Return a draft as a condition, or what is wrong with it; null: it asks nothing yet. */
-export function conditionOf(draft: Draft, tag: Tag, isKey: boolean): BrowseCondition | string | null {
+export function conditionOf(draft: Draft, tag: Tag, isKey: boolean): QueryCondition | string | null {
   const attribute = draft.attribute.trim();
   if (!attribute) return draft.texts.some(Boolean) ? "Name an attribute" : null;
   const { operator } = draft;
   const values: AttributeValue[] = [];
   for (const text of draft.texts) {
     if (isKey && tag === "S" && text === "" && operator !== "type") return "A key is never empty";
-    const value = operator.startsWith("size ") ? valueOf(text, "N") : operator === "type" ? { S: text } : valueOf(text, tag);
+    const value = operator.startsWith("size ")
+      ? valueOf(text, "N")
+      : operator === "type"
+        ? { S: text }
+        : valueOf(text, tag);
     if (typeof value === "string") return value;
     values.push(value);
   }
@@ -95,7 +108,7 @@ export function conditionOf(draft: Draft, tag: Tag, isKey: boolean): BrowseCondi
 }
 
 /** Return conditions of the URL as drafts. */
-export function draftsOf(conditions: readonly BrowseCondition[]): Draft[] {
+export function draftsOf(conditions: readonly QueryCondition[]): Draft[] {
   return conditions.map((each) => {
     const values = each.values ?? [];
     const tag = (Object.keys(values[0] ?? {})[0] ?? "S") as Tag;
@@ -104,7 +117,12 @@ export function draftsOf(conditions: readonly BrowseCondition[]): Draft[] {
       return of === "NULL" ? "" : String(held);
     });
     const told = each.operator === "type" || each.operator.startsWith("size ") ? null : tag;
-    return { ...emptyDraft(each.attribute), operator: each.operator, texts: texts.length || arity(each.operator) === 0 ? texts : [""], tag: told };
+    return {
+      ...emptyDraft(each.attribute),
+      operator: each.operator,
+      texts: texts.length || arity(each.operator) === 0 ? texts : [""],
+      tag: told,
+    };
   });
 }
 

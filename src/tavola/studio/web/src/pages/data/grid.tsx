@@ -4,7 +4,17 @@ import { call, problemOf } from "../../app/api";
 import { asOf } from "../../app/as_of";
 import type { TableSummary } from "../../generated/api";
 import { Menu, type MenuItem } from "../../parts";
-import { CHECK_WIDTH, ENTITY_WIDTH, EntityChip, GroupTold, ItemCells, MENU_WIDTH, partitionOf, type RowLook, type Totals } from "./cells";
+import {
+  CHECK_WIDTH,
+  ENTITY_WIDTH,
+  EntityChip,
+  GroupTold,
+  ItemCells,
+  MENU_WIDTH,
+  partitionOf,
+  type RowLook,
+  type Totals,
+} from "./cells";
 import type { Column } from "./columns";
 import type { Group } from "./groups";
 import { isKeyed, keyId, keyOf, projectedBy, type Way } from "./keys";
@@ -22,7 +32,19 @@ interface Cursor {
 }
 
 /** The grid of a table's rows. `menuOf` gives what can be done with a row. */
-export function Grid({ table, way, columns, flat, menuOf }: { table: TableSummary; way: Way; columns: readonly Column[]; flat: boolean; menuOf: (row: Row) => readonly (MenuItem | null)[] }) {
+export function Grid({
+  table,
+  way,
+  columns,
+  flat,
+  menuOf,
+}: {
+  table: TableSummary;
+  way: Way;
+  columns: readonly Column[];
+  flat: boolean;
+  menuOf: (row: Row) => readonly (MenuItem | null)[];
+}) {
   const all = rows.value;
   const grouped = groups.value;
   const [folded, setFolded] = useState<ReadonlySet<number>>(new Set());
@@ -72,7 +94,10 @@ export function Grid({ table, way, columns, flat, menuOf }: { table: TableSummar
     if (near) void readMore();
   }, [near, lines.length]);
 
-  const pointed = pointedIndex.value !== null && pointedIndex.value !== way.index ? table.indexes.findIndex((each) => each.name === pointedIndex.value) : -1;
+  const pointed =
+    pointedIndex.value !== null && pointedIndex.value !== way.index
+      ? table.indexes.findIndex((each) => each.name === pointedIndex.value)
+      : -1;
   const pointedTo = table.indexes[pointed];
   const look: RowLook = { columns, way, projected: pointedTo ? projectedBy(table, pointedTo) : null };
 
@@ -130,10 +155,14 @@ export function Grid({ table, way, columns, flat, menuOf }: { table: TableSummar
     const left = columns.slice(0, column).reduce((sum, each) => sum + each.width, CHECK_WIDTH + ENTITY_WIDTH);
     const right = left + (columns[column]?.width ?? 0);
     if (left < element.scrollLeft) element.scrollLeft = column === 0 ? 0 : left;
-    else if (right > element.scrollLeft + element.clientWidth) element.scrollLeft = right - element.clientWidth + MENU_WIDTH;
+    else if (right > element.scrollLeft + element.clientWidth)
+      element.scrollLeft = right - element.clientWidth + MENU_WIDTH;
   };
   const move = (line: number, column: number) => {
-    const to = { line: Math.max(0, Math.min(lines.length - 1, line)), column: Math.max(0, Math.min(columns.length - 1, column)) };
+    const to = {
+      line: Math.max(0, Math.min(lines.length - 1, line)),
+      column: Math.max(0, Math.min(columns.length - 1, column)),
+    };
     setCursor(to);
     reveal(to.line);
     revealColumn(to.column);
@@ -195,7 +224,12 @@ export function Grid({ table, way, columns, flat, menuOf }: { table: TableSummar
     const key = partitionOf(row, way);
     const text = JSON.stringify(key);
     try {
-      const told = await call("POST /browse/collection", { table: table.name, key, index: way.index || null, as_of: asOf.value || null });
+      const told = await call("POST /browse/collection", {
+        table: table.name,
+        key,
+        index: way.index || null,
+        as_of: asOf.value || null,
+      });
       setExact((before) => new Map(before).set(text, told));
     } catch (thrown) {
       reading.value = { ...reading.value, problem: problemOf(thrown) };
@@ -216,7 +250,14 @@ export function Grid({ table, way, columns, flat, menuOf }: { table: TableSummar
     const known = exact.get(JSON.stringify(partitionOf(row, way)));
     const content = (
       <>
-        <button type="button" class="data-fold" tabIndex={-1} aria-label={shut ? "Unfold" : "Fold"} aria-expanded={!shut} onClick={() => fold(at)}>
+        <button
+          type="button"
+          class="data-fold"
+          tabIndex={-1}
+          aria-label={shut ? "Unfold" : "Fold"}
+          aria-expanded={!shut}
+          onClick={() => fold(at)}
+        >
           {shut ? "▸" : "▾"}
         </button>
         <GroupTold row={row} group={group} way={way} exact={known} onExact={() => void count(row)} />
@@ -224,8 +265,22 @@ export function Grid({ table, way, columns, flat, menuOf }: { table: TableSummar
     );
     if (line === null) return <div class="data-line group">{content}</div>;
     return (
-      <div key={`g${group.first}`} role="row" aria-level={1} aria-rowindex={line + 2} aria-expanded={!shut} class={`data-line group ${inView && cursor.line === line ? "cursor" : ""}`} style={{ minWidth: `${width}px` }} onMouseDown={() => setCursor({ line, column: 0 })}>
-        <div role="gridcell" class="data-group-cell" id={cursor.line === line ? cell(line, 0) : undefined} aria-colspan={columns.length + 3}>
+      <div
+        key={`g${group.first}`}
+        role="row"
+        aria-level={1}
+        aria-rowindex={line + 2}
+        aria-expanded={!shut}
+        class={`data-line group ${inView && cursor.line === line ? "cursor" : ""}`}
+        style={{ minWidth: `${width}px` }}
+        onMouseDown={() => setCursor({ line, column: 0 })}
+      >
+        <div
+          role="gridcell"
+          class="data-group-cell"
+          id={cursor.line === line ? cell(line, 0) : undefined}
+          aria-colspan={columns.length + 3}
+        >
           {content}
         </div>
       </div>
@@ -306,13 +361,26 @@ export function Grid({ table, way, columns, flat, menuOf }: { table: TableSummar
     >
       <div role="row" aria-rowindex={1} class="data-head" style={{ width: `${width}px` }}>
         <div role="columnheader" class="data-check">
-          <input type="checkbox" tabIndex={-1} aria-label="Select all rows that were read" checked={allChosen} indeterminate={!allChosen && selection.value.size > 0} onChange={() => select(all, !allChosen)} />
+          <input
+            type="checkbox"
+            tabIndex={-1}
+            aria-label="Select all rows that were read"
+            checked={allChosen}
+            indeterminate={!allChosen && selection.value.size > 0}
+            onChange={() => select(all, !allChosen)}
+          />
         </div>
         <div role="columnheader" class="data-entity">
           Entity
         </div>
         {columns.map((column) => (
-          <div key={column.name} role="columnheader" class={`data-cell ${column.key ? "key" : ""} ${look.projected && !look.projected.has(column.name) ? "faint" : ""}`} style={{ width: `${column.width}px` }} title={column.title}>
+          <div
+            key={column.name}
+            role="columnheader"
+            class={`data-cell ${column.key ? "key" : ""} ${look.projected && !look.projected.has(column.name) ? "faint" : ""}`}
+            style={{ width: `${column.width}px` }}
+            title={column.title}
+          >
             {column.name}
           </div>
         ))}
@@ -343,4 +411,3 @@ export function countMembers(index: number): number | null {
   }
   return count;
 }
-

@@ -23,12 +23,19 @@ export function unitsOf(bytes: number): number {
 }
 
 /** Return the groups so far with those of a page whose first row is at `offset`; `hash` names the partition key. */
-export function joinGroups(before: readonly Group[], page: RowPage, rows: readonly Row[], offset: number, hash: readonly string[]): readonly Group[] {
+export function joinGroups(
+  before: readonly Group[],
+  page: RowPage,
+  rows: readonly Row[],
+  offset: number,
+  hash: readonly string[],
+): readonly Group[] {
   const joined = [...before];
   const last = joined.at(-1);
   const begins = page.groups[0];
   const ended = page.cursor === null;
-  const goesOn = last !== undefined && begins !== undefined && sameKey(rows[last.first], rows[offset + begins.first], hash);
+  const goesOn =
+    last !== undefined && begins !== undefined && sameKey(rows[last.first], rows[offset + begins.first], hash);
   if (goesOn) joined.pop();
   else if (last) {
     // What a page leaves out at its beginning may be the last group's; so that is whole only where nothing ever was.
@@ -52,7 +59,11 @@ export function joinGroups(before: readonly Group[], page: RowPage, rows: readon
 }
 
 function sameKey(one: Row | undefined, other: Row | undefined, hash: readonly string[]): boolean {
-  return one !== undefined && other !== undefined && hash.every((name) => JSON.stringify(held(one.item, name)) === JSON.stringify(held(other.item, name)));
+  return (
+    one !== undefined &&
+    other !== undefined &&
+    hash.every((name) => JSON.stringify(held(one.item, name)) === JSON.stringify(held(other.item, name)))
+  );
 }
 
 /** Return rows that stand in no order of keys as one group, of which nothing is told. */

@@ -7,8 +7,21 @@ import { useCommands } from "../../app/commands";
 import { go, route } from "../../app/router";
 import { MissingTable } from "../../app/missing_table";
 import { currentTable, mayChange, session } from "../../app/session";
-import type { BrowseQuestion, IndexSummary, Item, KeyAttribute, TableDetail, TableSummary } from "../../generated/api";
-import { Button, bytes, copyText, Empty, type MenuItem, Notice, num, ProblemNotice, Select, Spinner, TAG_NAMES, Tabs } from "../../parts";
+import type { ItemQuery, IndexSummary, Item, TableKeyAttribute, TableDetail, TableSummary } from "../../generated/api";
+import {
+  Button,
+  bytes,
+  copyText,
+  Empty,
+  type MenuItem,
+  Notice,
+  num,
+  ProblemNotice,
+  Select,
+  Spinner,
+  TAG_NAMES,
+  Tabs,
+} from "../../parts";
 import { BulkBar } from "./bulk";
 import { collectionHref, partitionOf } from "./cells";
 import { type ItemLanguage, ItemCodeDialog, type Language, QuestionCodeDialog } from "./code_dialog";
@@ -48,9 +61,13 @@ function NoTable() {
   return (
     <div class="page">
       {named ? (
-        <Empty whole title="There is no such table">{named} is not at this endpoint, or it was deleted. Choose another one.</Empty>
+        <Empty whole title="There is no such table">
+          {named} is not at this endpoint, or it was deleted. Choose another one.
+        </Empty>
       ) : (
-        <Empty whole title="There are no tables yet">Start the studio with a design and a store, or make a table with `tavola deploy`; then reload.</Empty>
+        <Empty whole title="There are no tables yet">
+          Start the studio with a design and a store, or make a table with `tavola deploy`; then reload.
+        </Empty>
       )}
     </div>
   );
@@ -62,7 +79,14 @@ function Head({ table }: { table: TableSummary }) {
     <header class="page-head data-page-head">
       <div class="row">
         <h1 class="hidden-text">{table.name}</h1>
-        <Select label="Table" hideLabel class="data-table-picker" value={table.name} options={tables.map((each) => ({ value: each.name, label: each.name }))} onChange={(name) => go({ page: "data", table: name })} />
+        <Select
+          label="Table"
+          hideLabel
+          class="data-table-picker"
+          value={table.name}
+          options={tables.map((each) => ({ value: each.name, label: each.name }))}
+          onChange={(name) => go({ page: "data", table: name })}
+        />
         <span class="muted small">
           {num(table.items)} items · {bytes(table.bytes)} · {table.billing}
         </span>
@@ -88,7 +112,7 @@ function Head({ table }: { table: TableSummary }) {
 
 function Browser({ table, detail }: { table: TableSummary; detail: TableDetail | null }) {
   const tab = route.value.params["index"] ?? "";
-  const [code, setCode] = useState<{ asked: BrowseQuestion; language: Language } | null>(null);
+  const [code, setCode] = useState<{ asked: ItemQuery; language: Language } | null>(null);
   const [itemCode, setItemCode] = useState<{ key: Item; language: ItemLanguage } | null>(null);
   const now = reading.value;
   // Conditions on the table may be answered by an index; then the rows are that index's.
@@ -98,8 +122,14 @@ function Browser({ table, detail }: { table: TableSummary; detail: TableDetail |
   const all = useMemo(() => attributesOf(rows.value, table, detail), [rows.value, table, detail]);
   // Widths are taken of the first page: columns that jump while one scrolls help nobody.
   const sample = rows.value.length ? rows.value[0] : null;
-  const columns = useMemo(() => columnsOf(way, rows.value, table, detail, chosen, flat), [sample, way.index, table, detail, route.value.params["cols"], flat]);
-  const tabs = [{ value: "", label: "Table", title: keysText(table.keys) }, ...table.indexes.map((index) => ({ value: index.name, label: index.name, title: indexText(index) }))];
+  const columns = useMemo(
+    () => columnsOf(way, rows.value, table, detail, chosen, flat),
+    [sample, way.index, table, detail, route.value.params["cols"], flat],
+  );
+  const tabs = [
+    { value: "", label: "Table", title: keysText(table.keys) },
+    ...table.indexes.map((index) => ({ value: index.name, label: index.name, title: indexText(index) })),
+  ];
   const turn = (index: string) => {
     pointedIndex.value = null;
     go({ params: { index, q: null, sql: null, item: null, cols: null } });
@@ -108,8 +138,20 @@ function Browser({ table, detail }: { table: TableSummary; detail: TableDetail |
   useCommands([
     { id: "data.reload", title: "Read the rows again", keys: "r", group: "Data", run: () => void reload() },
     { id: "data.new", title: "New item", keys: "n", group: "Data", run: () => mayChange.value && openItem("new") },
-    { id: "data.grid", title: "Go to the grid", keys: "g g", group: "Data", run: () => document.querySelector<HTMLElement>(".data-grid")?.focus() },
-    ...tabs.slice(0, 9).map((each, at) => ({ id: `data.tab.${each.value}`, title: each.value ? `Index ${each.label}` : "The table itself", keys: `${at + 1}`, group: "Data", run: () => turn(each.value) })),
+    {
+      id: "data.grid",
+      title: "Go to the grid",
+      keys: "g g",
+      group: "Data",
+      run: () => document.querySelector<HTMLElement>(".data-grid")?.focus(),
+    },
+    ...tabs.slice(0, 9).map((each, at) => ({
+      id: `data.tab.${each.value}`,
+      title: each.value ? `Index ${each.label}` : "The table itself",
+      keys: `${at + 1}`,
+      group: "Data",
+      run: () => turn(each.value),
+    })),
   ]);
 
   const menuOf = (row: Row): readonly (MenuItem | null)[] => {
@@ -130,7 +172,14 @@ function Browser({ table, detail }: { table: TableSummary; detail: TableDetail |
 
   return (
     <>
-      <Tabs label="Indexes" tabs={tabs} value={tab} onChange={turn} onHover={(index) => (pointedIndex.value = index || null)} panel="data-panel" />
+      <Tabs
+        label="Indexes"
+        tabs={tabs}
+        value={tab}
+        onChange={turn}
+        onHover={(index) => (pointedIndex.value = index || null)}
+        panel="data-panel"
+      />
       <PointedLine table={table} tab={tab} />
       <QueryBar table={table} detail={detail} onCode={(asked, language) => setCode({ asked, language })} />
       {now.problem ? <ProblemNotice problem={now.problem} again={() => tryAgain()} /> : null}
@@ -138,7 +187,11 @@ function Browser({ table, detail }: { table: TableSummary; detail: TableDetail |
         <div class="row data-tools">
           <ReadingBar />
           <span class="grow" />
-          <ColumnsMenu all={all} chosen={columns.filter((each) => !each.key).map((each) => each.name)} onChoose={(names) => go({ params: { cols: names ? JSON.stringify(names) : null } }, { replace: true })} />
+          <ColumnsMenu
+            all={all}
+            chosen={columns.filter((each) => !each.key).map((each) => each.name)}
+            onChoose={(names) => go({ params: { cols: names ? JSON.stringify(names) : null } }, { replace: true })}
+          />
         </div>
         {now.phase === "asking" && now.plan ? (
           <Notice
@@ -151,7 +204,8 @@ function Browser({ table, detail }: { table: TableSummary; detail: TableDetail |
             }
           >
             <p>
-              {now.plan.why} Up to {unitsText(now.plan.estimate)} for all of it; it is read page by page, and you can stop. A Query reads only what it asks for.
+              {now.plan.why} Up to {unitsText(now.plan.estimate)} for all of it; it is read page by page, and you can
+              stop. A Query reads only what it asks for.
             </p>
           </Notice>
         ) : null}
@@ -168,7 +222,15 @@ function Browser({ table, detail }: { table: TableSummary; detail: TableDetail |
       <BulkBar />
       <ItemDrawer />
       {code ? <QuestionCodeDialog asked={code.asked} language={code.language} onClose={() => setCode(null)} /> : null}
-      {itemCode ? <ItemCodeDialog table={table.name} itemKey={itemCode.key} asOf={asOf.value} language={itemCode.language} onClose={() => setItemCode(null)} /> : null}
+      {itemCode ? (
+        <ItemCodeDialog
+          table={table.name}
+          itemKey={itemCode.key}
+          asOf={asOf.value}
+          language={itemCode.language}
+          onClose={() => setItemCode(null)}
+        />
+      ) : null}
     </>
   );
 }
@@ -182,9 +244,21 @@ function NothingFound({ table }: { table: TableSummary }) {
   const now = reading.value;
   const asked = Boolean(route.value.params["q"] || statement.value);
   if (!asked && now.ended) {
-    return <Empty title={route.value.params["index"] ? "No item is in this index" : "The table is empty"}>{mayChange.value ? `Make the first item of ${table.name} with “New item”, or import some.` : `${table.name} has no items.`}</Empty>;
+    return (
+      <Empty title={route.value.params["index"] ? "No item is in this index" : "The table is empty"}>
+        {mayChange.value
+          ? `Make the first item of ${table.name} with “New item”, or import some.`
+          : `${table.name} has no items.`}
+      </Empty>
+    );
   }
-  return <Empty title={now.ended ? "Nothing was found" : "Nothing was found so far"}>{now.ended ? "No item has all of what is asked." : "There is more to read: read on to the end, or ask for a partition key."}</Empty>;
+  return (
+    <Empty title={now.ended ? "Nothing was found" : "Nothing was found so far"}>
+      {now.ended
+        ? "No item has all of what is asked."
+        : "There is more to read: read on to the end, or ask for a partition key."}
+    </Empty>
+  );
 }
 
 /** What the tab that is pointed at, or else the one that is open, is keyed by and holds. */
@@ -195,13 +269,15 @@ function PointedLine({ table, tab }: { table: TableSummary; tab: string }) {
   const inside = pointedIndex.value !== null && index && pointedIndex.value !== tab ? countMembers(at) : null;
   return (
     <p class="data-pointed small muted" aria-live="polite" data-pointed={pointedIndex.value ?? ""}>
-      {inside === null ? null : <strong class="data-members">{`${num(inside)} of the ${num(rows.value.length)} rows read are in it. `}</strong>}
+      {inside === null ? null : (
+        <strong class="data-members">{`${num(inside)} of the ${num(rows.value.length)} rows read are in it. `}</strong>
+      )}
       {index ? indexText(index) : keysText(table.keys)}
     </p>
   );
 }
 
-function keysText(keys: readonly KeyAttribute[]): string {
+function keysText(keys: readonly TableKeyAttribute[]): string {
   const told = (role: string) =>
     keys
       .filter((each) => each.role === role)
@@ -211,7 +287,12 @@ function keysText(keys: readonly KeyAttribute[]): string {
 }
 
 function indexText(index: IndexSummary): string {
-  const holds = index.projection === "ALL" ? "all attributes" : index.projection === "KEYS_ONLY" ? "the keys alone" : `the keys and ${index.included.join(", ")}`;
+  const holds =
+    index.projection === "ALL"
+      ? "all attributes"
+      : index.projection === "KEYS_ONLY"
+        ? "the keys alone"
+        : `the keys and ${index.included.join(", ")}`;
   const ready = index.status === "ACTIVE" ? "" : `, ${index.status.toLowerCase()}`;
   return `${index.local ? "Local" : "Global"} index by ${keysText(index.keys)}; holds ${holds} of ${num(index.items)} items${ready}`;
 }

@@ -1,16 +1,16 @@
 // Keys: which attributes are a table's or an index's key, and items told apart by theirs.
-import type { AttributeValue, IndexSummary, Item, KeyAttribute, TableSummary } from "../../generated/api";
+import type { AttributeValue, IndexSummary, Item, TableKeyAttribute, TableSummary } from "../../generated/api";
 
 /** A way into a table: its own key, or an index. */
 export interface Way {
   /** "" is the table itself. */
   readonly index: string;
-  readonly hash: readonly KeyAttribute[];
-  readonly range: readonly KeyAttribute[];
+  readonly hash: readonly TableKeyAttribute[];
+  readonly range: readonly TableKeyAttribute[];
   readonly summary: IndexSummary | null;
 }
 
-function halves(keys: readonly KeyAttribute[]): Pick<Way, "hash" | "range"> {
+function halves(keys: readonly TableKeyAttribute[]): Pick<Way, "hash" | "range"> {
   return { hash: keys.filter((each) => each.role === "HASH"), range: keys.filter((each) => each.role === "RANGE") };
 }
 
@@ -26,8 +26,10 @@ export function held(item: Item, name: string): AttributeValue | undefined {
 }
 
 /** Return some attributes of an item, as far as it has them. */
-export function partOf(item: Item, names: readonly KeyAttribute[]): Item {
-  return Object.fromEntries(names.filter(({ name }) => Object.hasOwn(item, name)).map(({ name }) => [name, item[name] as AttributeValue]));
+export function partOf(item: Item, names: readonly TableKeyAttribute[]): Item {
+  return Object.fromEntries(
+    names.filter(({ name }) => Object.hasOwn(item, name)).map(({ name }) => [name, item[name] as AttributeValue]),
+  );
 }
 
 /** Return the table's key of an item, or of an entry of an index: that has it too. */

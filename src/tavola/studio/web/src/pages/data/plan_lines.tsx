@@ -1,10 +1,22 @@
 // PlanLines: how a question will be answered, why, and what that will take; said before it runs.
-import type { BrowsePlan, KeyOffer, Problem, ReadEstimate } from "../../generated/api";
+import type { PlannedQuery, KeySuggestion, Problem, ReadEstimate } from "../../generated/api";
 import { Badge, Button, money, num } from "../../parts";
 
 const TITLES = { GetItem: "Get", Query: "Query", Scan: "Scan" } as const;
 
-export function PlanLines({ plan, loading, problem, wrong, onOffer }: { plan: BrowsePlan | null; loading: boolean; problem: Problem | null; wrong: boolean; onOffer?: (offer: KeyOffer) => void }) {
+export function PlanLines({
+  plan,
+  loading,
+  problem,
+  wrong,
+  onOffer,
+}: {
+  plan: PlannedQuery | null;
+  loading: boolean;
+  problem: Problem | null;
+  wrong: boolean;
+  onOffer?: (offer: KeySuggestion) => void;
+}) {
   if (wrong) return <p class="data-plan small muted">Complete the conditions to see how they will be answered.</p>;
   if (problem) {
     return (
@@ -15,16 +27,32 @@ export function PlanLines({ plan, loading, problem, wrong, onOffer }: { plan: Br
   }
   if (!plan) return <p class="data-plan small muted">…</p>;
   return (
-    <div class="data-plan small" role="status" aria-busy={loading} data-operation={plan.operation} data-index={plan.index ?? ""}>
-      <Badge tone={plan.operation === "Scan" ? "warn" : "good"}>{TITLES[plan.operation]}</Badge> <span class="data-sentence">{plan.sentence}</span> <span class="muted">{plan.why}</span>{" "}
-      <span class="data-estimate nowrap" title={`${plan.estimate.reason}\nDollars of a million requests like this, on demand, at the prices of ${plan.estimate.priced}.`}>
+    <div
+      class="data-plan small"
+      role="status"
+      aria-busy={loading}
+      data-operation={plan.operation}
+      data-index={plan.index ?? ""}
+    >
+      <Badge tone={plan.operation === "Scan" ? "warn" : "good"}>{TITLES[plan.operation]}</Badge>{" "}
+      <span class="data-sentence">{plan.sentence}</span> <span class="muted">{plan.why}</span>{" "}
+      <span
+        class="data-estimate nowrap"
+        title={`${plan.estimate.reason}\nDollars of a million requests like this, on demand, at the prices of ${plan.estimate.priced}.`}
+      >
         {unitsText(plan.estimate)} · {dollarsText(plan.estimate)} per million
       </span>
       <span class="muted"> {plan.estimate.reason}</span>
       {onOffer && plan.offers?.length ? (
         <div class="row wrap data-offers">
           {plan.offers.map((offer) => (
-            <Button key={offer.text} small disabled={loading} onClick={() => onOffer(offer)} title="A Query by this key instead of the Scan">
+            <Button
+              key={offer.text}
+              small
+              disabled={loading}
+              onClick={() => onOffer(offer)}
+              title="A Query by this key instead of the Scan"
+            >
               {offer.text}
             </Button>
           ))}

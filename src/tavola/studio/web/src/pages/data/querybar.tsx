@@ -3,11 +3,33 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useAsk } from "../../app/asking";
 import { useCommands } from "../../app/commands";
 import { go, route } from "../../app/router";
-import type { BrowseCondition, BrowseQuestion, TableDetail, TableSummary } from "../../generated/api";
-import { Button, Checkbox, IconButton, Menu, Select, type Tag, TAG_NAMES, TAGS, TextArea, TextInput } from "../../parts";
+import type { QueryCondition, ItemQuery, TableDetail, TableSummary } from "../../generated/api";
+import {
+  Button,
+  Checkbox,
+  IconButton,
+  Menu,
+  Select,
+  type Tag,
+  TAG_NAMES,
+  TAGS,
+  TextArea,
+  TextInput,
+} from "../../parts";
 import { type Language, LANGUAGES } from "./code_dialog";
 import { attributesOf, seenType } from "./columns";
-import { arity, conditionOf, type Draft, draftsOf, emptyDraft, type Operator, OPERATORS, pathOf, TYPED, withOperator } from "./drafts";
+import {
+  arity,
+  conditionOf,
+  type Draft,
+  draftsOf,
+  emptyDraft,
+  type Operator,
+  OPERATORS,
+  pathOf,
+  TYPED,
+  withOperator,
+} from "./drafts";
 import { keyTypes } from "./keys";
 import { PlanLines } from "./plan_lines";
 import { parseConditions, question, reading, rows, start, statement, statementAsked, writeConditions } from "./state";
@@ -34,11 +56,20 @@ function typeOf(attribute: string, { table, detail }: Known): { tag: Tag; key: b
 
 /** Return an example of what a key attribute holds: the templates that make it. */
 function hintOf(attribute: string, detail: TableDetail | null): string {
-  const templates = (detail?.entities ?? []).flatMap((entity) => entity.keys.flatMap((key) => [...key.hash, ...key.range]).filter((part) => part.attribute === attribute).map((part) => part.template));
+  const templates = (detail?.entities ?? []).flatMap((entity) =>
+    entity.keys
+      .flatMap((key) => [...key.hash, ...key.range])
+      .filter((part) => part.attribute === attribute)
+      .map((part) => part.template),
+  );
   return [...new Set(templates)].slice(0, 3).join("  or  ");
 }
 
-export function QueryBar({ table, detail, onCode }: Known & { onCode: (asked: BrowseQuestion, language: Language) => void }) {
+export function QueryBar({
+  table,
+  detail,
+  onCode,
+}: Known & { onCode: (asked: ItemQuery, language: Language) => void }) {
   const written = route.value.params["q"] ?? "";
   const [drafts, setDrafts] = useState<readonly Draft[]>(() => draftsOf(parseConditions(written)));
   const [sql, setSql] = useState(statement.value);
@@ -60,19 +91,42 @@ export function QueryBar({ table, detail, onCode }: Known & { onCode: (asked: Br
     const tag = own.key ? own.tag : (draft.tag ?? own.tag);
     return { draft, tag, key: own.key, condition: conditionOf(draft, tag, own.key) };
   });
-  const conditions = told.map((each) => each.condition).filter((each): each is BrowseCondition => each !== null && typeof each !== "string");
-  const numbers = new Map(told.filter((each) => each.condition !== null && typeof each.condition !== "string").map((each, at) => [each.draft.id, at]));
+  const conditions = told
+    .map((each) => each.condition)
+    .filter((each): each is QueryCondition => each !== null && typeof each !== "string");
+  const numbers = new Map(
+    told
+      .filter((each) => each.condition !== null && typeof each.condition !== "string")
+      .map((each, at) => [each.draft.id, at]),
+  );
   const wrong = told.some((each) => typeof each.condition === "string");
   const base = question.value;
-  const drafted: BrowseQuestion | null = base ? { ...base, conditions } : null;
+  const drafted: ItemQuery | null = base ? { ...base, conditions } : null;
   // What the grid asks is planned already; only what is drafted beside it is asked for here.
-  const standing = !asSql && !wrong && statement.value === "" && drafted !== null && JSON.stringify(drafted) === JSON.stringify(base);
+  const standing =
+    !asSql && !wrong && statement.value === "" && drafted !== null && JSON.stringify(drafted) === JSON.stringify(base);
   const draftPlan = useAsk("POST /browse/plan", asSql || wrong || standing ? null : drafted, { delay: 200 });
-  const sqlPlan = useAsk("POST /browse/statement-plan", asSql && base && sql.trim() ? statementAsked(base, sql.trim()) : null, { delay: 400 });
+  const sqlPlan = useAsk(
+    "POST /browse/statement-plan",
+    asSql && base && sql.trim() ? statementAsked(base, sql.trim()) : null,
+    { delay: 400 },
+  );
   const now = reading.value;
-  const plan = standing ? { data: now.plan, loading: now.plan === null && now.phase !== "idle", problem: null } : draftPlan;
+  const plan = standing
+    ? { data: now.plan, loading: now.plan === null && now.phase !== "idle", problem: null }
+    : draftPlan;
 
-  const names = useMemo(() => [...new Set([...keyTypes(table).keys(), ...(detail?.entities ?? []).flatMap((entity) => entity.fields.map((field) => field.attribute)), ...attributesOf(rows.value, table, detail)])].slice(0, NAMES), [table, detail, rows.value]);
+  const names = useMemo(
+    () =>
+      [
+        ...new Set([
+          ...keyTypes(table).keys(),
+          ...(detail?.entities ?? []).flatMap((entity) => entity.fields.map((field) => field.attribute)),
+          ...attributesOf(rows.value, table, detail),
+        ]),
+      ].slice(0, NAMES),
+    [table, detail, rows.value],
+  );
 
   const focusBar = () => {
     if (asSql) box.current?.querySelector("textarea")?.focus();
@@ -95,16 +149,19 @@ export function QueryBar({ table, detail, onCode }: Known & { onCode: (asked: Br
     { id: "data.run", title: "Run the query", keys: "mod+enter", group: "Data", always: true, run: () => run() },
   ]);
 
-  const change = (id: number, to: (draft: Draft) => Draft) => setDrafts((before) => before.map((each) => (each.id === id ? to(each) : each)));
+  const change = (id: number, to: (draft: Draft) => Draft) =>
+    setDrafts((before) => before.map((each) => (each.id === id ? to(each) : each)));
   const run = () => {
     if (asSql) {
-      if (sql.trim() === statement.value) void start({ agreed: reading.value.phase !== "asking" && rows.value.length > 0 });
+      if (sql.trim() === statement.value)
+        void start({ agreed: reading.value.phase !== "asking" && rows.value.length > 0 });
       else go({ params: { sql: sql.trim(), q: null } });
       return;
     }
     if (wrong) return;
     const text = writeConditions(conditions);
-    if (text === written && statement.value === "") void start({ agreed: reading.value.phase !== "asking" && rows.value.length > 0 });
+    if (text === written && statement.value === "")
+      void start({ agreed: reading.value.phase !== "asking" && rows.value.length > 0 });
     else go({ params: { q: text, sql: null } });
   };
   const clear = () => {
@@ -155,7 +212,11 @@ export function QueryBar({ table, detail, onCode }: Known & { onCode: (asked: Br
             wrong={typeof condition === "string" ? condition : null}
             hint={hintOf(unquoted(draft.attribute), detail)}
             inputRef={at === 0 ? first : null}
-            role={plan.data && !plan.loading && !wrong ? (plan.data.conditions[numbers.get(draft.id) ?? -1]?.role ?? null) : null}
+            role={
+              plan.data && !plan.loading && !wrong
+                ? (plan.data.conditions[numbers.get(draft.id) ?? -1]?.role ?? null)
+                : null
+            }
             onChange={(to) => change(draft.id, to)}
             onRemove={() => setDrafts((before) => before.filter((each) => each.id !== draft.id))}
           />
@@ -177,21 +238,50 @@ export function QueryBar({ table, detail, onCode }: Known & { onCode: (asked: Br
         ) : null}
         {asSql ? null : (
           <>
-            <Checkbox label="Consistent" checked={strong === "yes"} onChange={(on) => go({ params: { strong: on ? "yes" : null } })} />
-            <Checkbox label="Last first" checked={desc === "yes"} onChange={(on) => go({ params: { desc: on ? "yes" : null } })} />
-            {index ? null : <Checkbox label="The table alone" checked={here === "yes"} onChange={(on) => go({ params: { here: on ? "yes" : null } })} />}
+            <Checkbox
+              label="Consistent"
+              checked={strong === "yes"}
+              onChange={(on) => go({ params: { strong: on ? "yes" : null } })}
+            />
+            <Checkbox
+              label="Last first"
+              checked={desc === "yes"}
+              onChange={(on) => go({ params: { desc: on ? "yes" : null } })}
+            />
+            {index ? null : (
+              <Checkbox
+                label="The table alone"
+                checked={here === "yes"}
+                onChange={(on) => go({ params: { here: on ? "yes" : null } })}
+              />
+            )}
           </>
         )}
         <span class="grow" />
-        {asSql || !drafted ? null : <Menu small kind="quiet" label="Copy as" items={LANGUAGES.map(([language, label]) => ({ label, run: () => onCode(drafted, language) }))} />}
+        {asSql || !drafted ? null : (
+          <Menu
+            small
+            kind="quiet"
+            label="Copy as"
+            items={LANGUAGES.map(([language, label]) => ({ label, run: () => onCode(drafted, language) }))}
+          />
+        )}
         <Button small kind="quiet" aria-pressed={asSql} onClick={() => setAsSql(!asSql)}>
           PartiQL
         </Button>
       </div>
       {asSql ? (
-        sql.trim() ? <PlanLines plan={sqlPlan.data} loading={sqlPlan.loading} problem={sqlPlan.problem} wrong={false} /> : null
+        sql.trim() ? (
+          <PlanLines plan={sqlPlan.data} loading={sqlPlan.loading} problem={sqlPlan.problem} wrong={false} />
+        ) : null
       ) : (
-        <PlanLines plan={plan.data} loading={plan.loading} problem={plan.problem} wrong={wrong} onOffer={(offer) => go({ params: { q: writeConditions(offer.conditions), sql: null } })} />
+        <PlanLines
+          plan={plan.data}
+          loading={plan.loading}
+          problem={plan.problem}
+          wrong={wrong}
+          onOffer={(offer) => go({ params: { q: writeConditions(offer.conditions), sql: null } })}
+        />
       )}
     </form>
   );
@@ -233,22 +323,51 @@ function ConditionRow({
 }) {
   const count = arity(draft.operator);
   const sized = draft.operator.startsWith("size ");
-  const setText = (at: number, text: string) => onChange((before) => ({ ...before, texts: before.texts.map((each, number) => (number === at ? text : each)) }));
+  const setText = (at: number, text: string) =>
+    onChange((before) => ({ ...before, texts: before.texts.map((each, number) => (number === at ? text : each)) }));
   const name = draft.attribute || "condition";
   return (
     <div class="data-condition" role="group" aria-label={`Condition on ${name}`}>
       <div class="data-attribute">
-        <TextInput label="Attribute" hideLabel mono list="data-names" placeholder="attribute" value={draft.attribute} {...(inputRef ? { inputRef } : {})} onInput={(attribute) => onChange((before) => ({ ...before, attribute }))} />
+        <TextInput
+          label="Attribute"
+          hideLabel
+          mono
+          list="data-names"
+          placeholder="attribute"
+          value={draft.attribute}
+          {...(inputRef ? { inputRef } : {})}
+          onInput={(attribute) => onChange((before) => ({ ...before, attribute }))}
+        />
       </div>
-      <Select label={`Operator of ${name}`} hideLabel class="data-operator" value={draft.operator} options={OPERATORS.map(([value, label]) => ({ value, label }))} onChange={(value) => onChange((before) => withOperator(before, value as Operator))} />
+      <Select
+        label={`Operator of ${name}`}
+        hideLabel
+        class="data-operator"
+        value={draft.operator}
+        options={OPERATORS.map(([value, label]) => ({ value, label }))}
+        onChange={(value) => onChange((before) => withOperator(before, value as Operator))}
+      />
       {count === 0 ? (
         <span class="data-values" />
       ) : (
         <div class="data-values">
           {draft.operator === "type" ? (
-            <Select label={`Type of ${name}`} hideLabel value={draft.texts[0] ?? "S"} options={TAGS.map((each) => ({ value: each, label: `${each} · ${TAG_NAMES[each]}` }))} onChange={(value) => setText(0, value)} />
+            <Select
+              label={`Type of ${name}`}
+              hideLabel
+              value={draft.texts[0] ?? "S"}
+              options={TAGS.map((each) => ({ value: each, label: `${each} · ${TAG_NAMES[each]}` }))}
+              onChange={(value) => setText(0, value)}
+            />
           ) : tag === "BOOL" && !sized ? (
-            <Select label={`Value of ${name}`} hideLabel value={draft.texts[0] === "true" ? "true" : "false"} options={["true", "false"].map((value) => ({ value, label: value }))} onChange={(value) => setText(0, value)} />
+            <Select
+              label={`Value of ${name}`}
+              hideLabel
+              value={draft.texts[0] === "true" ? "true" : "false"}
+              options={["true", "false"].map((value) => ({ value, label: value }))}
+              onChange={(value) => setText(0, value)}
+            />
           ) : tag === "NULL" && !sized ? null : (
             draft.texts.map((text, at) => (
               <TextInput
@@ -266,11 +385,19 @@ function ConditionRow({
           )}
           {count < 0 ? (
             <>
-              <IconButton small label="One value more" onClick={() => onChange((before) => ({ ...before, texts: [...before.texts, ""] }))}>
+              <IconButton
+                small
+                label="One value more"
+                onClick={() => onChange((before) => ({ ...before, texts: [...before.texts, ""] }))}
+              >
                 +
               </IconButton>
               {draft.texts.length > 1 ? (
-                <IconButton small label="One value less" onClick={() => onChange((before) => ({ ...before, texts: before.texts.slice(0, -1) }))}>
+                <IconButton
+                  small
+                  label="One value less"
+                  onClick={() => onChange((before) => ({ ...before, texts: before.texts.slice(0, -1) }))}
+                >
                   −
                 </IconButton>
               ) : null}
@@ -285,7 +412,14 @@ function ConditionRow({
           {TAG_NAMES[tag]}
         </span>
       ) : (
-        <Select label={`Type of the value of ${name}`} hideLabel class="data-type" value={tag} options={TYPED.map((value) => ({ value, label: TAG_NAMES[value] }))} onChange={(value) => onChange((before) => ({ ...before, tag: value as Tag }))} />
+        <Select
+          label={`Type of the value of ${name}`}
+          hideLabel
+          class="data-type"
+          value={tag}
+          options={TYPED.map((value) => ({ value, label: TAG_NAMES[value] }))}
+          onChange={(value) => onChange((before) => ({ ...before, tag: value as Tag }))}
+        />
       )}
       <span class={`data-role small ${role ?? ""}`} title={role ? ROLE_TITLES[role] : undefined}>
         {role ? ROLES[role] : ""}

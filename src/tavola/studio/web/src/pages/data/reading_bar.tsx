@@ -13,7 +13,11 @@ function readText(shown: number, now: Reading): string {
   if (statement.value !== "") return `${num(shown)} found${more}`;
   const { scanned, total, ended } = now;
   const filtered = scanned > shown ? `, ${num(shown)} found` : "";
-  const of = ended ? `of ${num(scanned)} ` : (now.plan?.operation ?? "Scan") !== "Scan" ? "" : `of ${counted(Math.max(total, scanned))} `;
+  const of = ended
+    ? `of ${num(scanned)} `
+    : (now.plan?.operation ?? "Scan") !== "Scan"
+      ? ""
+      : `of ${counted(Math.max(total, scanned))} `;
   return `${num(scanned)} ${of}read${filtered}${more}`;
 }
 
@@ -33,7 +37,14 @@ export function ReadingBar() {
   const unit = now.plan?.consistent ? 4096 : 8192;
   // Of a statement that is a Scan, the most that it can read is the table.
   const said = statement.value !== "";
-  const most = said && now.plan?.operation !== "Scan" && now.plan ? 0 : said ? (currentTable.value?.bytes ?? 0) : now.plan?.operation === "Scan" && way ? way.bytes_high : 0;
+  const most =
+    said && now.plan?.operation !== "Scan" && now.plan
+      ? 0
+      : said
+        ? (currentTable.value?.bytes ?? 0)
+        : now.plan?.operation === "Scan" && way
+          ? way.bytes_high
+          : 0;
   const left = Math.max(0, most - now.units * unit);
   const begun = now.requests > 0;
   return (
@@ -46,7 +57,9 @@ export function ReadingBar() {
           </span>
         </>
       ) : (
-        <span class="muted">{now.phase === "asking" ? "Nothing was read yet" : busy ? "Reading…" : "Nothing was read"}</span>
+        <span class="muted">
+          {now.phase === "asking" ? "Nothing was read yet" : busy ? "Reading…" : "Nothing was read"}
+        </span>
       )}
       {now.onward ? (
         <>
@@ -74,7 +87,10 @@ export function ReadingBar() {
             void readOn();
           }}
         >
-          {said ? `Up to ${bytes(left)} are not read yet; that takes up to` : `${num(Math.max(0, now.total - now.scanned))} items, about ${bytes(left)}, are not read yet. That takes about`} {num(Math.ceil(left / unit))} read units; you can stop at any time.
+          {said
+            ? `Up to ${bytes(left)} are not read yet; that takes up to`
+            : `${num(Math.max(0, now.total - now.scanned))} items, about ${bytes(left)}, are not read yet. That takes about`}{" "}
+          {num(Math.ceil(left / unit))} read units; you can stop at any time.
         </Confirm>
       ) : null}
     </div>

@@ -1,22 +1,32 @@
 // Rows: items as the grid shows them; a page tells what many rows share once, and a key is taken apart when it is looked at.
-import type { Item, KeyPiece, KeyShape, Recognised, Row as RowTold } from "../../generated/api";
+import type { Item, KeyPiece, KeyTextShape, RecognisedItem, ItemRow as ServerRow } from "../../generated/api";
 import { held } from "./keys";
 
 export interface Row {
   readonly item: Item;
-  readonly entity: Recognised;
-  readonly keys: RowTold["keys"];
-  readonly shapes: readonly KeyShape[];
+  readonly entity: RecognisedItem;
+  readonly keys: ServerRow["keys"];
+  readonly shapes: readonly KeyTextShape[];
   /** The indexes that the item is in, by their place; null: this row does not tell. */
   readonly indexes: readonly number[] | null;
 }
 
-const UNKNOWN: Recognised = { entity: null, kind: "unknown", note: "" };
+const UNKNOWN: RecognisedItem = { entity: null, kind: "unknown", note: "" };
 
 /** Return the rows of a page. */
-export function rowsOf(page: { readonly rows: readonly RowTold[]; readonly entities: readonly Recognised[]; readonly shapes: readonly KeyShape[] }): Row[] {
+export function rowsOf(page: {
+  readonly rows: readonly ServerRow[];
+  readonly entities: readonly RecognisedItem[];
+  readonly shapes: readonly KeyTextShape[];
+}): Row[] {
   const { entities, shapes } = page;
-  return page.rows.map(({ item, entity, keys, indexes }) => ({ item, entity: entities[entity] ?? UNKNOWN, keys, shapes, indexes }));
+  return page.rows.map(({ item, entity, keys, indexes }) => ({
+    item,
+    entity: entities[entity] ?? UNKNOWN,
+    keys,
+    shapes,
+    indexes,
+  }));
 }
 
 /** Return a key attribute of a row taken apart: literals have no value; null: it is no text. */
@@ -34,7 +44,11 @@ export function piecesOf(row: Row, name: string): readonly KeyPiece[] | null {
     at += literal.length;
     const end = number === shape.fields.length - 1 ? text.length - tail.length : at + (cut[number + 1] ?? 0);
     const written = text.slice(at, end);
-    pieces.push({ text: written, field, value: Object.hasOwn(values, written) ? (values[written] ?? written) : written });
+    pieces.push({
+      text: written,
+      field,
+      value: Object.hasOwn(values, written) ? (values[written] ?? written) : written,
+    });
     at = end;
   }
   if (tail) pieces.push({ text: tail, field: null, value: null });

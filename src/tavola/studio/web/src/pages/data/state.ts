@@ -4,7 +4,7 @@ import { call, problemOf, wasAborted } from "../../app/api";
 import { asOf } from "../../app/as_of";
 import { go, route } from "../../app/router";
 import { currentTable } from "../../app/session";
-import type { BrowseCondition, BrowsePlan, BrowseQuestion, Item, Problem } from "../../generated/api";
+import type { QueryCondition, PlannedQuery, ItemQuery, Item, Problem } from "../../generated/api";
 import { type Group, joinGroups, ungrouped } from "./groups";
 import { isKeyed, keyId, keyOf, wayOf } from "./keys";
 import { type Row, rowsOf } from "./rows";
@@ -28,12 +28,24 @@ export interface Reading {
   /** Nothing is left to read. */
   readonly ended: boolean;
   readonly problem: Problem | null;
-  readonly plan: BrowsePlan | null;
+  readonly plan: PlannedQuery | null;
   /** When the last page came, for measuring how long it takes to show. */
   readonly arrived: number;
 }
 
-const NOTHING: Reading = { phase: "idle", onward: false, scanned: 0, units: 0, total: 0, requests: 0, cursor: null, ended: false, problem: null, plan: null, arrived: 0 };
+const NOTHING: Reading = {
+  phase: "idle",
+  onward: false,
+  scanned: 0,
+  units: 0,
+  total: 0,
+  requests: 0,
+  cursor: null,
+  ended: false,
+  problem: null,
+  plan: null,
+  arrived: 0,
+};
 
 export const rows = signal<readonly Row[]>([]);
 export const groups = signal<readonly Group[]>([]);
@@ -46,7 +58,7 @@ export const selection = signal<ReadonlyMap<string, Item>>(new Map());
 export const pointedIndex = signal<string | null>(null);
 
 /** What the query bar and the URL ask. Null while there is no table. */
-export const question = computed<BrowseQuestion | null>(() => {
+export const question = computed<ItemQuery | null>(() => {
   const table = currentTable.value;
   if (!table || table.status === "MISSING") return null;
   const { index, q, desc, strong, here } = route.value.params;
@@ -65,22 +77,27 @@ export const question = computed<BrowseQuestion | null>(() => {
 export const statement = computed(() => route.value.params["sql"] ?? "");
 
 /** Return the conditions that a text of the URL holds; what cannot be read asks nothing. */
-export function parseConditions(text: string): readonly BrowseCondition[] {
+export function parseConditions(text: string): readonly QueryCondition[] {
   if (!text) return [];
   try {
     const told = JSON.parse(text) as unknown;
     if (!Array.isArray(told)) return [];
     return told
-      .filter((each): each is [string, BrowseCondition["operator"], ...BrowseCondition["values"][]] => Array.isArray(each) && typeof each[0] === "string")
-      .map(([attribute, operator, ...values]) => ({ attribute, operator, values }) as unknown as BrowseCondition);
+      .filter(
+        (each): each is [string, QueryCondition["operator"], ...QueryCondition["values"][]] =>
+          Array.isArray(each) && typeof each[0] === "string",
+      )
+      .map(([attribute, operator, ...values]) => ({ attribute, operator, values }) as unknown as QueryCondition);
   } catch {
     return [];
   }
 }
 
 /** Return conditions as the text of the URL. */
-export function writeConditions(conditions: readonly BrowseCondition[]): string {
-  return conditions.length ? JSON.stringify(conditions.map((each) => [each.attribute, each.operator, ...(each.values ?? [])])) : "";
+export function writeConditions(conditions: readonly QueryCondition[]): string {
+  return conditions.length
+    ? JSON.stringify(conditions.map((each) => [each.attribute, each.operator, ...(each.values ?? [])]))
+    : "";
 }
 
 /** What is open beside the grid: nothing, a new item, or the item of a key. */
@@ -139,7 +156,8 @@ function begin(again: () => void): AbortSignal {
 }
 
 function failed(thrown: unknown): void {
-  if (!wasAborted(thrown)) reading.value = { ...reading.value, phase: "idle", onward: false, problem: problemOf(thrown) };
+  if (!wasAborted(thrown))
+    reading.value = { ...reading.value, phase: "idle", onward: false, problem: problemOf(thrown) };
 }
 
 /** Ask what the URL asks from the start: the plan, then the first page, or a question where the Scan is large. */
@@ -153,7 +171,11 @@ export async function start(options: { agreed?: boolean } = {}): Promise<void> {
   try {
     if (statement.value) {
       const plan = await call("POST /browse/statement-plan", statementAsked(asked, statement.value), { signal: stop });
-      reading.value = { ...reading.value, plan, ...(plan.asks_first && !options.agreed ? { phase: "asking" as const } : {}) };
+      reading.value = {
+        ...reading.value,
+        plan,
+        ...(plan.asks_first && !options.agreed ? { phase: "asking" as const } : {}),
+      };
       if (reading.value.phase !== "asking") await next(stop);
       return;
     }
@@ -175,7 +197,7 @@ export async function start(options: { agreed?: boolean } = {}): Promise<void> {
 }
 
 /** Return a statement as the API is asked for its plan. */
-export function statementAsked(asked: BrowseQuestion, text: string) {
+export function statementAsked(asked: ItemQuery, text: string) {
   return { table: asked.table, statement: text, consistent: asked.consistent ?? false, as_of: asked.as_of ?? null };
 }
 
@@ -194,26 +216,54 @@ async function readAfter(before: Read, stop: AbortSignal): Promise<Read> {
   if (statement.value) {
     const page = await call(
       "POST /browse/statement",
-      { table: asked.table, statement: statement.value, next_token: cursor as string | null, limit: PAGE_ROWS, consistent: asked.consistent ?? false, as_of: asked.as_of ?? null },
+      {
+        table: asked.table,
+        statement: statement.value,
+        next_token: cursor as string | null,
+        limit: PAGE_ROWS,
+        consistent: asked.consistent ?? false,
+        as_of: asked.as_of ?? null,
+      },
       { signal: stop },
     );
     const all = [...before.rows, ...rowsOf(page)];
     return {
       rows: all,
       groups: ungrouped(all),
-      reading: { ...before.reading, scanned: scanned + page.rows.length, units: units + page.units, requests: requests + 1, cursor: page.next_token, ended: page.next_token === null, problem: null },
+      reading: {
+        ...before.reading,
+        scanned: scanned + page.rows.length,
+        units: units + page.units,
+        requests: requests + 1,
+        cursor: page.next_token,
+        ended: page.next_token === null,
+        problem: null,
+      },
     };
   }
   const limit = first ? FIRST_ROWS : PAGE_ROWS;
   first = false;
-  const page = await call("POST /browse/page", { question: asked, cursor: cursor as Item | null, limit }, { signal: stop });
+  const page = await call(
+    "POST /browse/page",
+    { question: asked, cursor: cursor as Item | null, limit },
+    { signal: stop },
+  );
   const all = [...before.rows, ...rowsOf(page)];
   const table = currentTable.value;
   const hash = table ? wayOf(table, page.index ?? "").hash.map((each) => each.name) : [];
   return {
     rows: all,
     groups: joinGroups(before.groups, page, all, before.rows.length, hash),
-    reading: { ...before.reading, scanned: scanned + page.scanned, units: units + page.units, total: page.total, requests: requests + 1, cursor: page.cursor, ended: page.cursor === null, problem: null },
+    reading: {
+      ...before.reading,
+      scanned: scanned + page.scanned,
+      units: units + page.units,
+      total: page.total,
+      requests: requests + 1,
+      cursor: page.cursor,
+      ended: page.cursor === null,
+      problem: null,
+    },
   };
 }
 

@@ -1,13 +1,13 @@
 // Diagram: entities, the templates of their keys and the indexes these lead to, with findings pinned where they belong.
 import { useMemo, useRef, useState } from "preact/hooks";
-import type { EntityPicture, FindingShown, IndexPicture, KeyPicture, TablePicture } from "../../generated/api";
+import type { EntityPicture, LintFinding, IndexPicture, KeyPicture, TablePicture } from "../../generated/api";
 import { bytes, colourOf, num } from "../../parts";
 import { COLUMNS, family, type Layout, layout, type NodeKind } from "./layout";
 import { counted, worst } from "./state";
 
 interface Shown {
   table: TablePicture;
-  findings: readonly FindingShown[];
+  findings: readonly LintFinding[];
   selected: string;
   onSelect: (id: string) => void;
   onBadge: (id: string) => void;
@@ -30,14 +30,28 @@ export function Diagram({ table, findings, selected, onSelect, onBadge }: Shown)
     event.preventDefault();
     holder.current?.querySelector<HTMLElement>(`[data-node="${CSS.escape(to)}"]`)?.focus();
   };
-  const node = (kind: NodeKind, id: string, top: number, height: number, label: string, children: preact.ComponentChildren, colour?: string) => {
+  const node = (
+    kind: NodeKind,
+    id: string,
+    top: number,
+    height: number,
+    label: string,
+    children: preact.ComponentChildren,
+    colour?: string,
+  ) => {
     const mine = pinned.get(id) ?? [];
     const [left, width] = COLUMNS[kind];
     return (
       <li
         key={id}
         class={`design-node ${kind} ${lit && !lit.has(id) ? "dim" : ""} ${focus === id ? "focus" : ""}`}
-        style={{ top: `${top}px`, height: `${height}px`, left: `${left}%`, width: `${width}%`, ...(colour ? { "--entity": colour } : {}) }}
+        style={{
+          top: `${top}px`,
+          height: `${height}px`,
+          left: `${left}%`,
+          width: `${width}%`,
+          ...(colour ? { "--entity": colour } : {}),
+        }}
       >
         <button
           type="button"
@@ -71,38 +85,70 @@ export function Diagram({ table, findings, selected, onSelect, onBadge }: Shown)
             <path
               key={link.id}
               d={link.path}
-              class={lit ? (lit.has(link.key) && (focus === link.entity || focus === link.key || focus === link.index) ? "lit" : "dim") : ""}
+              class={
+                lit
+                  ? lit.has(link.key) && (focus === link.entity || focus === link.key || focus === link.index)
+                    ? "lit"
+                    : "dim"
+                  : ""
+              }
               style={{ stroke: colourOf(names.get(link.entity) ?? "") }}
             />
           ))}
         </svg>
         <ul class="design-column" aria-label="Entities">
-          {drawn.entities.map(({ node: each, top, height }) => node("entity", each.id, top, height, entityLabel(each), <EntityBox entity={each} />, colourOf(each.name)))}
+          {drawn.entities.map(({ node: each, top, height }) =>
+            node("entity", each.id, top, height, entityLabel(each), <EntityBox entity={each} />, colourOf(each.name)),
+          )}
         </ul>
         <ul class="design-column" aria-label="Keys">
           {drawn.keys.map(({ node: each, top, height }) => {
             const owner = names.get(each.entity) ?? "";
-            return node("key", each.id, top, height, keyLabel(each, owner, table), <KeyBox of={each} owner={owner} table={table} />, colourOf(owner));
+            return node(
+              "key",
+              each.id,
+              top,
+              height,
+              keyLabel(each, owner, table),
+              <KeyBox of={each} owner={owner} table={table} />,
+              colourOf(owner),
+            );
           })}
         </ul>
         <ul class="design-column" aria-label="Table and indexes">
-          {drawn.indexes.map(({ node: each, top, height }) => node("index", each.id, top, height, indexLabel(each), <IndexBox index={each} />))}
+          {drawn.indexes.map(({ node: each, top, height }) =>
+            node("index", each.id, top, height, indexLabel(each), <IndexBox index={each} />),
+          )}
         </ul>
       </div>
     </div>
   );
 }
 
-function byNode(findings: readonly FindingShown[]): ReadonlyMap<string, FindingShown[]> {
-  const found = new Map<string, FindingShown[]>();
+function byNode(findings: readonly LintFinding[]): ReadonlyMap<string, LintFinding[]> {
+  const found = new Map<string, LintFinding[]>();
   for (const each of findings) found.set(each.node, [...(found.get(each.node) ?? []), each]);
   return found;
 }
 
 /** The badge of a node: how many findings, in the colour of the worst. */
-export function NodeBadge({ findings, label, onOpen }: { findings: readonly FindingShown[]; label: string; onOpen: () => void }) {
+export function NodeBadge({
+  findings,
+  label,
+  onOpen,
+}: {
+  findings: readonly LintFinding[];
+  label: string;
+  onOpen: () => void;
+}) {
   return (
-    <button type="button" class={`design-badge ${worst(findings) ?? ""}`} aria-label={`${counted(findings)}: ${label}`} title={counted(findings)} onClick={onOpen}>
+    <button
+      type="button"
+      class={`design-badge ${worst(findings) ?? ""}`}
+      aria-label={`${counted(findings)}: ${label}`}
+      title={counted(findings)}
+      onClick={onOpen}
+    >
       {findings.length}
     </button>
   );
@@ -138,7 +184,10 @@ function EntityBox({ entity }: { entity: EntityPicture }) {
 }
 
 function KeyBox({ of, owner, table }: { of: KeyPicture; owner: string; table: TablePicture }) {
-  const more = [of.members.length ? `where ${of.members.join(" and ")}` : of.sparse ? "sparse" : "", of.shards ? `shards ${of.shards}` : ""].filter(Boolean);
+  const more = [
+    of.members.length ? `where ${of.members.join(" and ")}` : of.sparse ? "sparse" : "",
+    of.shards ? `shards ${of.shards}` : "",
+  ].filter(Boolean);
   const index = table.indexes.find((each) => each.id === of.index);
   return (
     <>
@@ -178,11 +227,16 @@ function IndexBox({ index }: { index: IndexPicture }) {
   return (
     <>
       <span class="row tight nowrap design-index-name">
-        <strong class="cut" title={index.name}>{index.name}</strong>
+        <strong class="cut" title={index.name}>
+          {index.name}
+        </strong>
         {index.kind === "table" ? null : <span class="design-kind">{index.kind}</span>}
       </span>
       <span class="design-beside cut" title={index.label}>
-        {index.kind === "table" ? "the table itself" : `${index.label === index.name ? "" : `${index.label} · `}${index.projection}`} · {index.patterns.length} {index.patterns.length === 1 ? "pattern" : "patterns"}
+        {index.kind === "table"
+          ? "the table itself"
+          : `${index.label === index.name ? "" : `${index.label} · `}${index.projection}`}{" "}
+        · {index.patterns.length} {index.patterns.length === 1 ? "pattern" : "patterns"}
       </span>
     </>
   );
@@ -200,5 +254,7 @@ function keyLabel(key: KeyPicture, owner: string, table: TablePicture): string {
 }
 
 function indexLabel(index: IndexPicture): string {
-  return index.kind === "table" ? `The table ${index.name}` : `${index.kind === "local" ? "Local" : "Global"} index ${index.name}, ${index.projection}`;
+  return index.kind === "table"
+    ? `The table ${index.name}`
+    : `${index.kind === "local" ? "Local" : "Global"} index ${index.name}, ${index.projection}`;
 }

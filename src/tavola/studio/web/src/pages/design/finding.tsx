@@ -2,13 +2,13 @@
 import { useState } from "preact/hooks";
 import { useAsk } from "../../app/asking";
 import { go } from "../../app/router";
-import type { FindingShown, Remedy } from "../../generated/api";
+import type { LintFinding, Remedy } from "../../generated/api";
 import { Badge, Button, DiffView, download, ProblemNotice, Segmented, Spinner } from "../../parts";
 import { dollars, Prose, sentence } from "./prose";
 import { type About, bring, counted, TONES } from "./state";
 
 interface RowProps {
-  finding: FindingShown;
+  finding: LintFinding;
   about: About;
   production: boolean;
   open: boolean;
@@ -23,7 +23,12 @@ export function FindingRow({ finding, about, production, open, onOpen }: RowProp
           <Badge tone={TONES[finding.severity]}>{finding.severity}</Badge>
           <strong>{finding.place}</strong>
         </span>
-        <button type="button" class="design-rule-link mono" onClick={() => go({ params: { rule: finding.rule } })} aria-label={`Rule ${finding.rule}`}>
+        <button
+          type="button"
+          class="design-rule-link mono"
+          onClick={() => go({ params: { rule: finding.rule } })}
+          aria-label={`Rule ${finding.rule}`}
+        >
           {finding.rule}
         </button>
       </div>
@@ -47,11 +52,11 @@ export function FindingRow({ finding, about, production, open, onOpen }: RowProp
   );
 }
 
-function RemedyView({ finding, about, production }: { finding: FindingShown; about: About; production: boolean }) {
+function RemedyView({ finding, about, production }: { finding: LintFinding; about: About; production: boolean }) {
   const asked = useAsk("POST /design/remedy", { finding: finding.id, ...about, production });
   if (asked.problem) return <ProblemNotice problem={asked.problem} again={asked.again} />;
   if (!asked.data) return <Spinner label="Looking for a remedy" />;
-  return asked.data.told ? <Mechanical remedy={asked.data} /> : <ByAPerson remedy={asked.data} />;
+  return asked.data.summary ? <Mechanical remedy={asked.data} /> : <ByAPerson remedy={asked.data} />;
 }
 
 function Mechanical({ remedy }: { remedy: Remedy }) {
@@ -59,18 +64,18 @@ function Mechanical({ remedy }: { remedy: Remedy }) {
   const lines = form === "python" ? remedy.python : remedy.lines;
   return (
     <div class="stack design-remedy">
-      <Prose text={sentence(remedy.told)} />
+      <Prose text={sentence(remedy.summary)} />
       {remedy.python.length ? (
         <div>
           <Segmented
-          label="Difference of"
-          value={form}
-          onChange={setForm}
-          options={[
-            { value: "document", label: "Document" },
-            { value: "python", label: "Python" },
-          ]}
-        />
+            label="Difference of"
+            value={form}
+            onChange={setForm}
+            options={[
+              { value: "document", label: "Document" },
+              { value: "python", label: "Python" },
+            ]}
+          />
         </div>
       ) : null}
       <DiffView lines={lines} label={`The remedy of ${remedy.rule.name} as a difference`} />
@@ -78,11 +83,15 @@ function Mechanical({ remedy }: { remedy: Remedy }) {
       <div class="row">
         <Button
           kind="primary"
-          onClick={() => bring({ title: `the design with the remedy of ${remedy.rule.name}`, document: remedy.document, notes: [] })}
+          onClick={() =>
+            bring({ title: `the design with the remedy of ${remedy.rule.name}`, document: remedy.document, notes: [] })
+          }
         >
           Look at the altered design
         </Button>
-        <Button onClick={() => download("design.json", remedy.document, "application/json")}>Download design.json</Button>
+        <Button onClick={() => download("design.json", remedy.document, "application/json")}>
+          Download design.json
+        </Button>
       </div>
       <Why remedy={remedy} />
     </div>
@@ -96,11 +105,17 @@ function Effects({ remedy }: { remedy: Remedy }) {
     <ul class="design-effects small">
       <li>
         Ends {remedy.gone.length === 1 ? "this finding" : `${remedy.gone.length} findings`}
-        {remedy.new.length ? `, and brings ${counted(remedy.new)}: ${[...new Set(remedy.new.map((each) => each.rule))].join(", ")}` : ", and brings no other"}.
+        {remedy.new.length
+          ? `, and brings ${counted(remedy.new)}: ${[...new Set(remedy.new.map((each) => each.rule))].join(", ")}`
+          : ", and brings no other"}
+        .
       </li>
       {before !== null && after !== null ? (
         <li>
-          {dollars(before) === dollars(after) ? `A month costs ${dollars(before)} as before` : `A month costs ${dollars(after)} instead of ${dollars(before)}`} <span class="muted">({remedy.prices})</span>.
+          {dollars(before) === dollars(after)
+            ? `A month costs ${dollars(before)} as before`
+            : `A month costs ${dollars(after)} instead of ${dollars(before)}`}{" "}
+          <span class="muted">({remedy.prices})</span>.
         </li>
       ) : null}
     </ul>

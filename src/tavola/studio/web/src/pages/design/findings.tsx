@@ -7,7 +7,17 @@ import { FindingRow } from "./finding";
 import { AllRules, RuleLink } from "./rules";
 import { type About, SEVERITIES } from "./state";
 
-export function Findings({ report, about, production, tables }: { report: LintReport; about: About; production: boolean; tables: readonly string[] }) {
+export function Findings({
+  report,
+  about,
+  production,
+  tables,
+}: {
+  report: LintReport;
+  about: About;
+  production: boolean;
+  tables: readonly string[];
+}) {
   const [severity, setSeverity] = useParam("severity", "all");
   const [rule, setRule] = useParam("only", "all");
   const [table, setTable] = useParam("of", "all");
@@ -15,7 +25,10 @@ export function Findings({ report, about, production, tables }: { report: LintRe
   const [every, setEvery] = useState(false);
   const rules = [...new Set(report.findings.map((each) => each.rule))].sort();
   const found = report.findings.filter(
-    (each) => (severity === "all" || each.severity === severity) && (rule === "all" || each.rule === rule) && (table === "all" || each.table === table),
+    (each) =>
+      (severity === "all" || each.severity === severity) &&
+      (rule === "all" || each.rule === rule) &&
+      (table === "all" || each.table === table),
   );
   return (
     <div class="stack">
@@ -26,15 +39,38 @@ export function Findings({ report, about, production, tables }: { report: LintRe
           onChange={setSeverity}
           options={[
             { value: "all", label: `All ${report.findings.length}` },
-            ...SEVERITIES.map((each) => ({ value: each, label: `${each === "advice" ? "Advice" : `${each.charAt(0).toUpperCase()}${each.slice(1)}s`} ${report.counts[each]}` })),
+            ...SEVERITIES.map((each) => ({
+              value: each,
+              label: `${each === "advice" ? "Advice" : `${each.charAt(0).toUpperCase()}${each.slice(1)}s`} ${report.counts[each]}`,
+            })),
           ]}
         />
-        {rules.length > 1 ? <Select label="Rule" hideLabel value={rule} onChange={setRule} options={[{ value: "all", label: "Every rule" }, ...rules.map((each) => ({ value: each, label: each }))]} /> : null}
-        {tables.length > 1 ? <Select label="Table" hideLabel value={table} onChange={setTable} options={[{ value: "all", label: "Every table" }, ...tables.map((each) => ({ value: each, label: each }))]} /> : null}
+        {rules.length > 1 ? (
+          <Select
+            label="Rule"
+            hideLabel
+            value={rule}
+            onChange={setRule}
+            options={[{ value: "all", label: "Every rule" }, ...rules.map((each) => ({ value: each, label: each }))]}
+          />
+        ) : null}
+        {tables.length > 1 ? (
+          <Select
+            label="Table"
+            hideLabel
+            value={table}
+            onChange={setTable}
+            options={[{ value: "all", label: "Every table" }, ...tables.map((each) => ({ value: each, label: each }))]}
+          />
+        ) : null}
       </div>
       {report.findings.length === 0 ? (
         <Empty title="Nothing found">
-          Every rule looked at the design and has nothing to say{report.ignored.length ? `; ${report.ignored.length === 1 ? "one finding is" : `${report.ignored.length} findings are`} let stand, with ${report.ignored.length === 1 ? "its reason" : "their reasons"} below` : ""}.
+          Every rule looked at the design and has nothing to say
+          {report.ignored.length
+            ? `; ${report.ignored.length === 1 ? "one finding is" : `${report.ignored.length} findings are`} let stand, with ${report.ignored.length === 1 ? "its reason" : "their reasons"} below`
+            : ""}
+          .
         </Empty>
       ) : found.length === 0 ? (
         <Empty title="Nothing found by these filters" />
@@ -42,7 +78,13 @@ export function Findings({ report, about, production, tables }: { report: LintRe
         <div class="stack" role="list" aria-label="Findings">
           {found.map((each) => (
             <div key={each.id} role="listitem">
-              <FindingRow finding={each} about={about} production={production} open={open === each.id} onOpen={(now) => setOpen(now ? each.id : "")} />
+              <FindingRow
+                finding={each}
+                about={about}
+                production={production}
+                open={open === each.id}
+                onOpen={(now) => setOpen(now ? each.id : "")}
+              />
             </div>
           ))}
         </div>

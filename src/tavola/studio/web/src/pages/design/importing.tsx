@@ -32,7 +32,13 @@ export function Importing({ onClose }: { onClose: () => void }) {
   const read = async (file: File | undefined) => {
     if (!file) return;
     if (file.size > BYTES_MAX) {
-      setProblem({ code: "file-too-large", title: "The file is too large", detail: `${file.name} has more than 8 MB, which no design has.`, remedy: "Choose the file of the design.", status: 0 });
+      setProblem({
+        code: "file-too-large",
+        title: "The file is too large",
+        detail: `${file.name} has more than 8 MB, which no design has.`,
+        remedy: "Choose the file of the design.",
+        status: 0,
+      });
       return;
     }
     setName(file.name);
@@ -48,7 +54,11 @@ export function Importing({ onClose }: { onClose: () => void }) {
         <>
           {busy ? <Spinner label="Reading" /> : null}
           <Button onClick={onClose}>Cancel</Button>
-          <Button kind="primary" disabled={busy || !text.trim()} onClick={() => void take(name || "pasted text", () => call("POST /design/import", { text, name }))}>
+          <Button
+            kind="primary"
+            disabled={busy || !text.trim()}
+            onClick={() => void take(name || "pasted text", () => call("POST /design/import", { text, name }))}
+          >
             Look at the design
           </Button>
         </>
@@ -56,7 +66,8 @@ export function Importing({ onClose }: { onClose: () => void }) {
     >
       <div class="stack">
         <p class="muted">
-          CloudFormation and SAM, Terraform, NoSQL Workbench models, OneTable schemas, describe-table's output, awslabs' schema.json, or a design document. It is read and shown, and kept nowhere.
+          CloudFormation and SAM, Terraform, NoSQL Workbench models, OneTable schemas, describe-table's output, awslabs'
+          schema.json, or a design document. It is read and shown, and kept nowhere.
         </p>
         {problem ? <ProblemNotice problem={problem} /> : null}
         <div
@@ -74,15 +85,31 @@ export function Importing({ onClose }: { onClose: () => void }) {
         >
           <label class="button">
             Choose a file
-            <input type="file" class="hidden-text" accept=".json,.yaml,.yml,.template,.tf,.hcl" onChange={(event) => void read(event.currentTarget.files?.[0])} />
+            <input
+              type="file"
+              class="hidden-text"
+              accept=".json,.yaml,.yml,.template,.tf,.hcl"
+              onChange={(event) => void read(event.currentTarget.files?.[0])}
+            />
           </label>
           <span class="muted">{name || "or drop it here"}</span>
         </div>
         <TextArea label="Or paste its text" mono rows={10} value={text} onInput={setText} />
         {tables.length ? (
           <div class="row design-filters">
-            <Select label="Or take a table that stands" value={table} onChange={setTable} options={[{ value: "", label: "Choose a table" }, ...tables.map((each) => ({ value: each.name, label: each.name }))]} />
-            <Button disabled={busy || !table} onClick={() => void take(table, () => call("GET /design/live", { table }))}>
+            <Select
+              label="Or take a table that stands"
+              value={table}
+              onChange={setTable}
+              options={[
+                { value: "", label: "Choose a table" },
+                ...tables.map((each) => ({ value: each.name, label: each.name })),
+              ]}
+            />
+            <Button
+              disabled={busy || !table}
+              onClick={() => void take(table, () => call("GET /design/live", { table }))}
+            >
               Describe it
             </Button>
           </div>
@@ -103,5 +130,9 @@ export function DescribeButton({ table }: { table: string }) {
       setProblem(problemOf(thrown));
     }
   };
-  return problem ? <ProblemNotice problem={problem} again={() => void describe()} /> : <Button onClick={() => void describe()}>Show what stands</Button>;
+  return problem ? (
+    <ProblemNotice problem={problem} again={() => void describe()} />
+  ) : (
+    <Button onClick={() => void describe()}>Show what stands</Button>
+  );
 }

@@ -25,10 +25,18 @@ export default function DesignPage() {
   const [rule] = useParam("rule");
   const own = brought.value;
   const table = currentTable.value?.name ?? route.value.table;
-  const asked = useAsk("POST /design", own ? { document: own.document } : session.value?.designed === false ? null : { table });
+  const asked = useAsk(
+    "POST /design",
+    own ? { document: own.document } : session.value?.designed === false ? null : { table },
+  );
   useCommands([
     { id: "design-import", title: "Import a design", keys: "i", group: "Design", run: () => setImporting(true) },
-    ...TABS.map((each) => ({ id: `design-${each}`, title: `Design: ${each}`, group: "Design", run: () => go({ params: { tab: each === "diagram" ? null : each } }) })),
+    ...TABS.map((each) => ({
+      id: `design-${each}`,
+      title: `Design: ${each}`,
+      group: "Design",
+      run: () => go({ params: { tab: each === "diagram" ? null : each } }),
+    })),
   ]);
   const picture = asked.data;
   const fresh = picture !== null && picture.own === (own === null);
@@ -41,12 +49,22 @@ export default function DesignPage() {
       {own ? <BroughtNotice /> : null}
       {asked.problem ? <ProblemNotice problem={asked.problem} again={asked.again} /> : null}
       {!own && session.value?.designed === false ? (
-        <Empty title="The studio knows no design" actions={<Button kind="primary" onClick={() => setImporting(true)}>Import a design</Button>}>
-          It was started without one. Start it with the module that declares the tables, as <code>tavola studio shop.model</code>, or import a file or a table that stands.
+        <Empty
+          title="The studio knows no design"
+          actions={
+            <Button kind="primary" onClick={() => setImporting(true)}>
+              Import a design
+            </Button>
+          }
+        >
+          It was started without one. Start it with the module that declares the tables, as{" "}
+          <code>tavola studio shop.model</code>, or import a file or a table that stands.
         </Empty>
       ) : null}
       {asked.loading && !fresh ? <Spinner /> : null}
-      {picture && fresh && !asked.problem ? <Judged picture={picture} about={{ design: own ? null : picture.name, document: own?.document ?? null }} /> : null}
+      {picture && fresh && !asked.problem ? (
+        <Judged picture={picture} about={{ design: own ? null : picture.name, document: own?.document ?? null }} />
+      ) : null}
       {importing ? <Importing onClose={() => setImporting(false)} /> : null}
       {rule ? <RuleSheet name={rule} onClose={() => go({ params: { rule: null } })} /> : null}
     </div>
@@ -59,8 +77,18 @@ function BroughtNotice() {
   if (!own) return null;
   const shown = all ? own.notes : own.notes.slice(0, 3);
   return (
-    <Notice title={`You look at ${own.title}`} actions={<Button small onClick={leave}>Back to the studio's own</Button>}>
-      <p>It lives in this page alone: nothing of it is written anywhere. Reload, and it is gone; download what you want to keep.</p>
+    <Notice
+      title={`You look at ${own.title}`}
+      actions={
+        <Button small onClick={leave}>
+          Back to the studio's own
+        </Button>
+      }
+    >
+      <p>
+        It lives in this page alone: nothing of it is written anywhere. Reload, and it is gone; download what you want
+        to keep.
+      </p>
       {shown.length ? (
         <ul class="design-notes small">
           {shown.map((each, at) => (
@@ -86,26 +114,70 @@ function Judged({ picture, about }: { picture: DesignPicture; about: About }) {
   const real = production === "yes";
   const report = useAsk("POST /design/findings", { ...about, production: real });
   const name = picture.own ? (currentTable.value?.name ?? route.value.table) : shown;
-  const table = picture.tables.find((each) => each.name === name) ?? (picture.own && route.value.table ? undefined : picture.tables[0]);
+  const table =
+    picture.tables.find((each) => each.name === name) ??
+    (picture.own && route.value.table ? undefined : picture.tables[0]);
   const chosen = (TABS as readonly string[]).includes(tab) ? tab : "diagram";
   const many = report.data?.findings.length ?? 0;
-  const labels = { diagram: "Diagram", findings: many ? `Findings (${many})` : "Findings", solver: "Solver", infrastructure: "Infrastructure", targets: "Targets", document: "Document" } as const;
+  const labels = {
+    diagram: "Diagram",
+    findings: many ? `Findings (${many})` : "Findings",
+    solver: "Solver",
+    infrastructure: "Infrastructure",
+    targets: "Targets",
+    document: "Document",
+  } as const;
   const all = picture.own ? picture.tables_of.map(([each]) => each) : picture.tables.map((each) => each.name);
-  const pick = (value: string) => (picture.own ? go({ table: value, params: { tab: tab === "diagram" ? null : tab, production: real ? "yes" : null } }) : setShown(value));
+  const pick = (value: string) =>
+    picture.own
+      ? go({ table: value, params: { tab: tab === "diagram" ? null : tab, production: real ? "yes" : null } })
+      : setShown(value);
   return (
     <>
       <div class="row apart design-top">
         <span class="row">
-          {all.length > 1 || !table ? <Select label="Table" hideLabel value={table?.name ?? ""} onChange={pick} options={[...(table ? [] : [{ value: "", label: "Choose a table" }]), ...all.map((each) => ({ value: each, label: each }))]} /> : <strong>{table.name}</strong>}
+          {all.length > 1 || !table ? (
+            <Select
+              label="Table"
+              hideLabel
+              value={table?.name ?? ""}
+              onChange={pick}
+              options={[
+                ...(table ? [] : [{ value: "", label: "Choose a table" }]),
+                ...all.map((each) => ({ value: each, label: each })),
+              ]}
+            />
+          ) : (
+            <strong>{table.name}</strong>
+          )}
           <span class="muted small">of {picture.name}</span>
         </span>
         <Checkbox label="Judge as production" checked={real} onChange={(on) => setProduction(on ? "yes" : "no")} />
       </div>
-      <Tabs label="The design" value={chosen} onChange={setTab} tabs={TABS.map((each) => ({ value: each, label: labels[each] }))} panel="design-panel" />
+      <Tabs
+        label="The design"
+        value={chosen}
+        onChange={setTab}
+        tabs={TABS.map((each) => ({ value: each, label: labels[each] }))}
+        panel="design-panel"
+      />
       <div id="design-panel" role="tabpanel" aria-label={labels[chosen as (typeof TABS)[number]]} class="stack">
         {report.problem ? <ProblemNotice problem={report.problem} again={report.again} /> : null}
-        {chosen === "diagram" ? <Drawn picture={picture} table={table} report={report.data} about={about} production={real} name={name} /> : null}
-        {chosen === "findings" ? report.data ? <Findings report={report.data} about={about} production={real} tables={picture.tables.map((each) => each.name)} /> : <Spinner /> : null}
+        {chosen === "diagram" ? (
+          <Drawn picture={picture} table={table} report={report.data} about={about} production={real} name={name} />
+        ) : null}
+        {chosen === "findings" ? (
+          report.data ? (
+            <Findings
+              report={report.data}
+              about={about}
+              production={real}
+              tables={picture.tables.map((each) => each.name)}
+            />
+          ) : (
+            <Spinner />
+          )
+        ) : null}
         {chosen === "solver" ? <Solver about={about} /> : null}
         {chosen === "infrastructure" ? <Infrastructure about={about} /> : null}
         {chosen === "targets" ? <Targets about={about} /> : null}
@@ -115,7 +187,21 @@ function Judged({ picture, about }: { picture: DesignPicture; about: About }) {
   );
 }
 
-function Drawn({ picture, table, report, about, production, name }: { picture: DesignPicture; table: TablePicture | undefined; report: LintReport | null; about: About; production: boolean; name: string }) {
+function Drawn({
+  picture,
+  table,
+  report,
+  about,
+  production,
+  name,
+}: {
+  picture: DesignPicture;
+  table: TablePicture | undefined;
+  report: LintReport | null;
+  about: About;
+  production: boolean;
+  name: string;
+}) {
   const [node] = useParam("node");
   const [finding, setFinding] = useParam("finding");
   const findings = report?.findings ?? [];
@@ -126,7 +212,11 @@ function Drawn({ picture, table, report, about, production, name }: { picture: D
         {name} stands, and no design says what is in it. Choose another table, or see what DynamoDB tells of this one.
       </Empty>
     ) : (
-      <Empty title="The design has no table yet">{picture.entities_without_table.length ? `Its entities are ${picture.entities_without_table.join(", ")}; let the solver find keys for them.` : "Declare one, or import a design."}</Empty>
+      <Empty title="The design has no table yet">
+        {picture.entities_without_table.length
+          ? `Its entities are ${picture.entities_without_table.join(", ")}; let the solver find keys for them.`
+          : "Declare one, or import a design."}
+      </Empty>
     );
   }
   const onTable = findings.filter((each) => each.node === table.id);
@@ -135,7 +225,8 @@ function Drawn({ picture, table, report, about, production, name }: { picture: D
     <>
       <div class="row apart">
         <p class="muted small">
-          {many(table.entities.length, "entity", "entities")}, {many(table.keys.length, "key", "keys")}, {many(table.indexes.length - 1, "index", "indexes")}. Point at one to see what belongs to it; arrow keys move.
+          {many(table.entities.length, "entity", "entities")}, {many(table.keys.length, "key", "keys")},{" "}
+          {many(table.indexes.length - 1, "index", "indexes")}. Point at one to see what belongs to it; arrow keys move.
         </p>
         <span class="row tight">
           {onDesign.length ? (
@@ -147,7 +238,11 @@ function Drawn({ picture, table, report, about, production, name }: { picture: D
           {onTable.length ? (
             <>
               <span class="muted small">Table</span>
-              <NodeBadge findings={onTable} label={`table ${table.name}`} onOpen={() => open(table.id, onTable[0]?.id)} />
+              <NodeBadge
+                findings={onTable}
+                label={`table ${table.name}`}
+                onOpen={() => open(table.id, onTable[0]?.id)}
+              />
             </>
           ) : null}
           <Button small aria-pressed={node === table.id} onClick={() => open(table.id)}>
@@ -156,9 +251,17 @@ function Drawn({ picture, table, report, about, production, name }: { picture: D
         </span>
       </div>
       {table.entities.length ? null : (
-        <Notice title="Nothing is said of what lives in it">Its indexes and settings are known; entities and their keys are not. Declare them to see them drawn.</Notice>
+        <Notice title="Nothing is said of what lives in it">
+          Its indexes and settings are known; entities and their keys are not. Declare them to see them drawn.
+        </Notice>
       )}
-      <Diagram table={table} findings={findings} selected={node} onSelect={(id) => open(id)} onBadge={(id) => open(id, findings.find((each) => each.node === id)?.id)} />
+      <Diagram
+        table={table}
+        findings={findings}
+        selected={node}
+        onSelect={(id) => open(id)}
+        onBadge={(id) => open(id, findings.find((each) => each.node === id)?.id)}
+      />
       <details class="panel design-all">
         <summary>Settings and stream</summary>
         <div class="body stack">
@@ -166,7 +269,19 @@ function Drawn({ picture, table, report, about, production, name }: { picture: D
         </div>
       </details>
       <DriftPanel about={about} table={table.name} />
-      {node ? <NodePanel picture={picture} table={table} node={node} findings={findings} about={about} production={production} open={finding} onOpen={setFinding} onClose={() => go({ params: { node: null, finding: null } })} /> : null}
+      {node ? (
+        <NodePanel
+          picture={picture}
+          table={table}
+          node={node}
+          findings={findings}
+          about={about}
+          production={production}
+          open={finding}
+          onOpen={setFinding}
+          onClose={() => go({ params: { node: null, finding: null } })}
+        />
+      ) : null}
     </>
   );
 }
@@ -183,7 +298,9 @@ function DocumentText({ about }: { about: About }) {
   return (
     <>
       <div class="row apart">
-        <p class="muted grow">The whole design as JSON, as <code>tavola design --json</code> prints it; every command takes it as a file.</p>
+        <p class="muted grow">
+          The whole design as JSON, as <code>tavola design --json</code> prints it; every command takes it as a file.
+        </p>
         <Button small onClick={() => download("design.json", text, "application/json")}>
           Download design.json
         </Button>

@@ -2,8 +2,21 @@
 import { useState } from "preact/hooks";
 import { useAsk } from "../../app/asking";
 import { useParam } from "../../app/router";
-import type { AskInfrastructure, InfrastructureFiles } from "../../generated/api";
-import { Button, Checkbox, Code, Copy, download, Notice, Panel, ProblemNotice, Select, Spinner, Tabs, TextInput } from "../../parts";
+import type { InfrastructureRequest, InfrastructureFiles } from "../../generated/api";
+import {
+  Button,
+  Checkbox,
+  Code,
+  Copy,
+  download,
+  Notice,
+  Panel,
+  ProblemNotice,
+  Select,
+  Spinner,
+  Tabs,
+  TextInput,
+} from "../../parts";
 import type { About } from "./state";
 
 const FORMS = [
@@ -27,7 +40,14 @@ export function Infrastructure({ about }: { about: About }) {
   const known = FORMS.some((each) => each.value === form) ? form : "terraform";
   const asked = useAsk(
     "POST /design/infrastructure",
-    { ...about, form: known as AskInfrastructure["form"], alarms: alarms === "yes", policies: policies === "yes", endpoint: endpoint === "yes", key: key || null },
+    {
+      ...about,
+      form: known as InfrastructureRequest["form"],
+      alarms: alarms === "yes",
+      policies: policies === "yes",
+      endpoint: endpoint === "yes",
+      key: key || null,
+    },
     { delay: 250 },
   );
   const answer = asked.data?.form === known ? asked.data : null;
@@ -37,11 +57,24 @@ export function Infrastructure({ about }: { about: About }) {
         <Select label="For" value={known} onChange={setForm} options={FORMS} />
         {PLANNED.includes(known) ? (
           <>
-            <TextInput label="KMS key" value={key} onInput={(value) => setKey(value, true)} placeholder="none, new, or an ARN" />
+            <TextInput
+              label="KMS key"
+              value={key}
+              onInput={(value) => setKey(value, true)}
+              placeholder="none, new, or an ARN"
+            />
             <span class="row design-checks">
               <Checkbox label="Alarms" checked={alarms === "yes"} onChange={(on) => setAlarms(on ? "yes" : "no")} />
-              <Checkbox label="Policies" checked={policies === "yes"} onChange={(on) => setPolicies(on ? "yes" : "no")} />
-              <Checkbox label="VPC endpoint" checked={endpoint === "yes"} onChange={(on) => setEndpoint(on ? "yes" : "no")} />
+              <Checkbox
+                label="Policies"
+                checked={policies === "yes"}
+                onChange={(on) => setPolicies(on ? "yes" : "no")}
+              />
+              <Checkbox
+                label="VPC endpoint"
+                checked={endpoint === "yes"}
+                onChange={(on) => setEndpoint(on ? "yes" : "no")}
+              />
             </span>
           </>
         ) : null}
@@ -80,7 +113,15 @@ function Files({ answer }: { answer: InfrastructureFiles }) {
         }
         flush
       >
-        {answer.files.length > 1 ? <Tabs label="Files" value={file.name} onChange={setName} tabs={answer.files.map((each) => ({ value: each.name, label: each.name }))} panel="design-file" /> : null}
+        {answer.files.length > 1 ? (
+          <Tabs
+            label="Files"
+            value={file.name}
+            onChange={setName}
+            tabs={answer.files.map((each) => ({ value: each.name, label: each.name }))}
+            panel="design-file"
+          />
+        ) : null}
         <div id="design-file" class="design-file" {...(answer.files.length > 1 ? { role: "tabpanel" } : {})}>
           <Code text={file.text} label={file.name} />
         </div>

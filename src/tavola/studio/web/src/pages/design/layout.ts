@@ -48,17 +48,25 @@ export function layout(table: TablePicture): Layout {
     }
     if (keys.length) at += GAP;
   }
-  const entities = settled(table.entities, HEIGHTS.entity, (entity) => keys.filter((each) => each.node.entity === entity.id));
+  const entities = settled(table.entities, HEIGHTS.entity, (entity) =>
+    keys.filter((each) => each.node.entity === entity.id),
+  );
   const indexes = settled(table.indexes, HEIGHTS.index, (index) => keys.filter((each) => each.node.index === index.id));
   const height = Math.max(...[...keys, ...entities, ...indexes].map((each) => each.top + each.height), HEIGHTS.entity);
   return { entities, keys, indexes, links: links(entities, keys, indexes), height };
 }
 
 /** Place nodes beside the middle of what they lead to, in order, none over another. */
-function settled<T>(nodes: readonly T[], height: number, beside: (node: T) => readonly Placed<KeyPicture>[]): Placed<T>[] {
+function settled<T>(
+  nodes: readonly T[],
+  height: number,
+  beside: (node: T) => readonly Placed<KeyPicture>[],
+): Placed<T>[] {
   const wished = nodes.map((node, order) => {
     const near = beside(node);
-    const middle = near.length ? near.reduce((sum, each) => sum + each.top + each.height / 2, 0) / near.length : Number.POSITIVE_INFINITY;
+    const middle = near.length
+      ? near.reduce((sum, each) => sum + each.top + each.height / 2, 0) / near.length
+      : Number.POSITIVE_INFINITY;
     return { node, order, middle };
   });
   wished.sort((one, other) => one.middle - other.middle || one.order - other.order);
@@ -72,7 +80,11 @@ function settled<T>(nodes: readonly T[], height: number, beside: (node: T) => re
   return placed;
 }
 
-function links(entities: readonly Placed<EntityPicture>[], keys: readonly Placed<KeyPicture>[], indexes: readonly Placed<IndexPicture>[]): Link[] {
+function links(
+  entities: readonly Placed<EntityPicture>[],
+  keys: readonly Placed<KeyPicture>[],
+  indexes: readonly Placed<IndexPicture>[],
+): Link[] {
   const told: Link[] = [];
   for (const key of keys) {
     const entity = entities.find((each) => each.node.id === key.node.entity);
@@ -81,7 +93,13 @@ function links(entities: readonly Placed<EntityPicture>[], keys: readonly Placed
     const middle = (place: Placed<unknown>) => place.top + place.height / 2;
     const first = curve(COLUMNS.entity[0] + COLUMNS.entity[1], middle(entity), COLUMNS.key[0], middle(key));
     const second = curve(COLUMNS.key[0] + COLUMNS.key[1], middle(key), COLUMNS.index[0], middle(index));
-    told.push({ id: key.node.id, entity: entity.node.id, key: key.node.id, index: index.node.id, path: `${first} ${second}` });
+    told.push({
+      id: key.node.id,
+      entity: entity.node.id,
+      key: key.node.id,
+      index: index.node.id,
+      path: `${first} ${second}`,
+    });
   }
   return told;
 }
@@ -95,7 +113,8 @@ function curve(fromX: number, fromY: number, toX: number, toY: number): string {
 export function family(drawn: Layout, id: string): ReadonlySet<string> {
   const found = new Set([id]);
   for (const link of drawn.links) {
-    if ([link.entity, link.key, link.index].includes(id)) for (const each of [link.entity, link.key, link.index]) found.add(each);
+    if ([link.entity, link.key, link.index].includes(id))
+      for (const each of [link.entity, link.key, link.index]) found.add(each);
   }
   return found;
 }

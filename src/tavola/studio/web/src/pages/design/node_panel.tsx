@@ -1,7 +1,7 @@
 // Node panel: what a node of the diagram is, in full: fields and writes, parts of a key, questions asked on an index.
 import type { ComponentChildren } from "preact";
 import { href } from "../../app/router";
-import type { DesignPicture, FindingShown, TablePicture } from "../../generated/api";
+import type { DesignPicture, LintFinding, TablePicture } from "../../generated/api";
 import { bytes, Chip, Drawer, num } from "../../parts";
 import { FindingRow } from "./finding";
 import type { About } from "./state";
@@ -12,7 +12,7 @@ interface PanelProps {
   picture: DesignPicture;
   table: TablePicture;
   node: string;
-  findings: readonly FindingShown[];
+  findings: readonly LintFinding[];
   about: About;
   production: boolean;
   open: string;
@@ -31,7 +31,14 @@ export function NodePanel(props: PanelProps) {
         {mine.length ? (
           <section class="stack" aria-label="Findings">
             {mine.map((each) => (
-              <FindingRow key={each.id} finding={each} about={props.about} production={props.production} open={props.open === each.id || (alone && props.open === "")} onOpen={(open) => props.onOpen(open ? each.id : alone ? CLOSED : "")} />
+              <FindingRow
+                key={each.id}
+                finding={each}
+                about={props.about}
+                production={props.production}
+                open={props.open === each.id || (alone && props.open === "")}
+                onOpen={(open) => props.onOpen(open ? each.id : alone ? CLOSED : "")}
+              />
             ))}
           </section>
         ) : null}
@@ -41,20 +48,30 @@ export function NodePanel(props: PanelProps) {
   );
 }
 
-function described(picture: DesignPicture, table: TablePicture, node: string): { title: ComponentChildren; body: ComponentChildren } {
+function described(
+  picture: DesignPicture,
+  table: TablePicture,
+  node: string,
+): { title: ComponentChildren; body: ComponentChildren } {
   const entity = table.entities.find((each) => each.id === node);
   if (entity) return { title: <Chip name={entity.name} />, body: <EntityDetail table={table} id={node} /> };
   const key = table.keys.find((each) => each.id === node);
   if (key) {
     const owner = table.entities.find((each) => each.id === key.entity)?.name ?? "";
     const index = table.indexes.find((each) => each.id === key.index);
-    return { title: `${owner} in ${index?.kind === "table" ? table.name : (index?.name ?? "")}`, body: <KeyDetail table={table} id={node} /> };
+    return {
+      title: `${owner} in ${index?.kind === "table" ? table.name : (index?.name ?? "")}`,
+      body: <KeyDetail table={table} id={node} />,
+    };
   }
   const index = table.indexes.find((each) => each.id === node);
   if (index) return { title: index.name, body: <IndexDetail table={table} id={node} own={picture.own} /> };
   if (node === "design") return { title: "The design", body: <WholeDetail picture={picture} /> };
   if (node === table.id) return { title: table.name, body: <TableDetail table={table} /> };
-  return { title: "Nothing is here", body: <p>The table has no node of this name; it may be another table's, or an older design's.</p> };
+  return {
+    title: "Nothing is here",
+    body: <p>The table has no node of this name; it may be another table's, or an older design's.</p>,
+  };
 }
 
 /** What belongs to no table: questions without a query of their own, policies, entities without a key. */
@@ -71,7 +88,8 @@ function WholeDetail({ picture }: { picture: DesignPicture }) {
                 <span>{need.title}</span>
                 <span class="muted small">
                   {need.entities.join(", ")}
-                  {need.asked_with.length ? ` by ${need.asked_with.join(", ")}` : ""}; {need.route || "nobody says how it is asked"}
+                  {need.asked_with.length ? ` by ${need.asked_with.join(", ")}` : ""};{" "}
+                  {need.route || "nobody says how it is asked"}
                 </span>
               </li>
             ))}
@@ -101,7 +119,8 @@ function EntityDetail({ table, id }: { table: TablePicture; id: string }) {
     <>
       {entity.description ? <p>{entity.description}</p> : null}
       <p class="muted small">
-        {entity.items === null ? "Nobody says how many there are" : `${num(entity.items)} items`}, about {bytes(entity.item_bytes)} each
+        {entity.items === null ? "Nobody says how many there are" : `${num(entity.items)} items`}, about{" "}
+        {bytes(entity.item_bytes)} each
         {entity.immutable ? "; never changed once written" : ""}.
       </p>
       <section class="stack tight">
@@ -124,7 +143,17 @@ function EntityDetail({ table, id }: { table: TablePicture; id: string }) {
                   </th>
                   <td class="mono">{field.attribute}</td>
                   <td>{field.type}</td>
-                  <td class="small">{[field.in_keys ? "in a key" : "", ...field.marks, field.nullable ? "may be absent" : "", field.choices.length ? field.choices.join(" | ") : "", field.description].filter(Boolean).join("; ")}</td>
+                  <td class="small">
+                    {[
+                      field.in_keys ? "in a key" : "",
+                      ...field.marks,
+                      field.nullable ? "may be absent" : "",
+                      field.choices.length ? field.choices.join(" | ") : "",
+                      field.description,
+                    ]
+                      .filter(Boolean)
+                      .join("; ")}
+                  </td>
                 </tr>
               ))}
             </tbody>
@@ -194,7 +223,9 @@ function patternOf(table: string, id: string): string {
 function IndexDetail({ table, id, own }: { table: TablePicture; id: string; own: boolean }) {
   const index = table.indexes.find((each) => each.id === id);
   if (!index) return null;
-  const members = table.keys.filter((each) => each.index === id).map((each) => table.entities.find((entity) => entity.id === each.entity)?.name ?? "");
+  const members = table.keys
+    .filter((each) => each.index === id)
+    .map((each) => table.entities.find((entity) => entity.id === each.entity)?.name ?? "");
   return (
     <>
       <dl class="design-facts">
@@ -211,7 +242,9 @@ function IndexDetail({ table, id, own }: { table: TablePicture; id: string; own:
         <dt>Holds</dt>
         <dd>{index.projected.length ? index.projected.join(", ") : index.projection}</dd>
         <dt>Members</dt>
-        <dd class="row tight">{members.length ? members.map((name) => <Chip key={name} name={name} />) : "no entity"}</dd>
+        <dd class="row tight">
+          {members.length ? members.map((name) => <Chip key={name} name={name} />) : "no entity"}
+        </dd>
       </dl>
       <section class="stack tight">
         <h3>Asked by</h3>
@@ -219,7 +252,19 @@ function IndexDetail({ table, id, own }: { table: TablePicture; id: string; own:
           <ul class="design-list">
             {index.patterns.map((pattern) => (
               <li key={pattern.id}>
-                {own ? <a href={href({ page: "patterns", table: table.name, params: { pattern: patternOf(table.name, pattern.id) } })}>{pattern.title}</a> : <span>{pattern.title}</span>}
+                {own ? (
+                  <a
+                    href={href({
+                      page: "patterns",
+                      table: table.name,
+                      params: { pattern: patternOf(table.name, pattern.id) },
+                    })}
+                  >
+                    {pattern.title}
+                  </a>
+                ) : (
+                  <span>{pattern.title}</span>
+                )}
                 <span class="muted small">
                   {pattern.entity}
                   {pattern.asked_with.length ? ` by ${pattern.asked_with.join(", ")}` : ""}
@@ -244,7 +289,10 @@ export function TableDetail({ table }: { table: TablePicture }) {
     <>
       {table.description ? <p>{table.description}</p> : null}
       <dl class="design-facts">
-        {table.settings.map((each) => [<dt key={`${each.name}-name`}>{each.name}</dt>, <dd key={each.name}>{each.value}</dd>])}
+        {table.settings.map((each) => [
+          <dt key={`${each.name}-name`}>{each.name}</dt>,
+          <dd key={each.name}>{each.value}</dd>,
+        ])}
       </dl>
       {table.consumers.length ? (
         <section class="stack tight">

@@ -34,7 +34,10 @@ function RuleText({ rule }: { rule: RulePage }) {
         </section>
       ))}
       <p class="muted small">
-        {rule.mechanical ? "Its remedy is shown as a difference of the design where one does it." : "Its remedy takes a person; no change of the design alone does it."} The same on the command line: <code>tavola explain {rule.name}</code>
+        {rule.mechanical
+          ? "Its remedy is shown as a difference of the design where one does it."
+          : "Its remedy takes a person; no change of the design alone does it."}{" "}
+        The same on the command line: <code>tavola explain {rule.name}</code>
       </p>
     </div>
   );
@@ -43,7 +46,12 @@ function RuleText({ rule }: { rule: RulePage }) {
 /** A rule's name, which opens its page. */
 export function RuleLink({ name }: { name: string }) {
   return (
-    <button type="button" class="design-rule-link mono" aria-label={`Rule ${name}`} onClick={() => go({ params: { rule: name } })}>
+    <button
+      type="button"
+      class="design-rule-link mono"
+      aria-label={`Rule ${name}`}
+      onClick={() => go({ params: { rule: name } })}
+    >
       {name}
     </button>
   );
@@ -55,10 +63,18 @@ export function AllRules() {
   if (asked.problem) return <ProblemNotice problem={asked.problem} again={asked.again} />;
   if (!asked.data) return <Spinner />;
   const wanted = text.trim().toLowerCase();
-  const found = asked.data.rules.filter((each) => !wanted || `${each.name} ${each.title} ${each.why}`.toLowerCase().includes(wanted));
+  const found = asked.data.rules.filter(
+    (each) => !wanted || `${each.name} ${each.title} ${each.why}`.toLowerCase().includes(wanted),
+  );
   return (
     <div class="stack">
-      <TextInput label="Find a rule" value={text} onInput={setText} placeholder="partition, ttl, projection…" hint={`${found.length} of ${asked.data.rules.length} rules`} />
+      <TextInput
+        label="Find a rule"
+        value={text}
+        onInput={setText}
+        placeholder="partition, ttl, projection…"
+        hint={`${found.length} of ${asked.data.rules.length} rules`}
+      />
       <ul class="design-rules">
         {found.map((rule) => (
           <li key={rule.name}>

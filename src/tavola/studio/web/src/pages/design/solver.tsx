@@ -2,8 +2,22 @@
 import { useState } from "preact/hooks";
 import { useAsk } from "../../app/asking";
 import { useParam } from "../../app/router";
-import type { AskSolve, SolverAlternative, SolverChoice, SolverOffer } from "../../generated/api";
-import { Badge, Button, Code, DiffView, download, Notice, num, Panel, ProblemNotice, Segmented, Spinner, Stat, Stats } from "../../parts";
+import type { SolveRequest, SolverAlternative, SolverChoice, SolverProposal } from "../../generated/api";
+import {
+  Badge,
+  Button,
+  Code,
+  DiffView,
+  download,
+  Notice,
+  num,
+  Panel,
+  ProblemNotice,
+  Segmented,
+  Spinner,
+  Stat,
+  Stats,
+} from "../../parts";
 import { dollars } from "./prose";
 import { type About, bring } from "./state";
 
@@ -16,11 +30,13 @@ const STYLES = [
 export function Solver({ about }: { about: About }) {
   const [told, setStyle] = useParam("style", "auto");
   const style = STYLES.some((each) => each.value === told) ? told : "auto";
-  const asked = useAsk("POST /design/solve", { ...about, style: style as NonNullable<AskSolve["style"]> });
+  const asked = useAsk("POST /design/solve", { ...about, style: style as NonNullable<SolveRequest["style"]> });
   return (
     <div class="stack">
       <div class="row apart">
-        <p class="muted grow">Keys are taken off the design, and the solver finds the cheapest that serve every access pattern and write.</p>
+        <p class="muted grow">
+          Keys are taken off the design, and the solver finds the cheapest that serve every access pattern and write.
+        </p>
         <Segmented label="How indexes are keyed" value={style} onChange={setStyle} options={STYLES} />
       </div>
       {asked.problem && !asked.loading ? <ProblemNotice problem={asked.problem} again={asked.again} /> : null}
@@ -30,7 +46,7 @@ export function Solver({ about }: { about: About }) {
   );
 }
 
-function Offer({ offer }: { offer: SolverOffer }) {
+function Offer({ offer }: { offer: SolverProposal }) {
   const [form, setForm] = useState("difference");
   const { month } = offer;
   const cheaper = month.before !== null && less(month.total, month.before);
@@ -54,14 +70,33 @@ function Offer({ offer }: { offer: SolverOffer }) {
         }
       >
         <Stats>
-          <Stat label="A month as it is keyed now" value={month.before === null ? "no keys yet" : dollars(month.before)} />
-          <Stat label="A month with the offer" value={dollars(month.total)} tone={cheaper ? "good" : undefined} beside={month.before === null ? "" : cheaper ? "cheaper" : dollars(month.before) === dollars(month.total) ? "the same" : "dearer"} />
+          <Stat
+            label="A month as it is keyed now"
+            value={month.before === null ? "no keys yet" : dollars(month.before)}
+          />
+          <Stat
+            label="A month with the offer"
+            value={dollars(month.total)}
+            tone={cheaper ? "good" : undefined}
+            beside={
+              month.before === null
+                ? ""
+                : cheaper
+                  ? "cheaper"
+                  : dollars(month.before) === dollars(month.total)
+                    ? "the same"
+                    : "dearer"
+            }
+          />
           <Stat label="Tables" value={num(offer.tables)} beside={`now ${offer.tables_before}`} />
           <Stat label="Indexes" value={num(offer.indexes)} beside={`now ${offer.indexes_before}`} />
         </Stats>
         {offer.difference ? <p class="design-after">{offer.difference}</p> : null}
         <p class="muted small design-after">
-          Of {month.hours} hours, prices of {month.prices}.{month.beside.length ? ` Today's price has nothing for ${month.beside.join(", ")}: nobody says how that is asked.` : ""}
+          Of {month.hours} hours, prices of {month.prices}.
+          {month.beside.length
+            ? ` Today's price has nothing for ${month.beside.join(", ")}: nobody says how that is asked.`
+            : ""}
         </p>
       </Panel>
       <div class="design-offers">
@@ -112,7 +147,14 @@ function Offer({ offer }: { offer: SolverOffer }) {
           />
         }
       >
-        {form === "difference" ? <DiffView lines={offer.lines} label="The offer against the present design" /> : <Code text={form === "python" ? offer.python : offer.text} label={form === "python" ? "model.py" : "design.json"} />}
+        {form === "difference" ? (
+          <DiffView lines={offer.lines} label="The offer against the present design" />
+        ) : (
+          <Code
+            text={form === "python" ? offer.python : offer.text}
+            label={form === "python" ? "model.py" : "design.json"}
+          />
+        )}
       </Panel>
     </>
   );
@@ -134,7 +176,11 @@ function Place({ place, choices }: { place: string; choices: readonly SolverChoi
             <p>{choice.sentence}</p>
             {choice.instead.length ? (
               <details class="design-why">
-                <summary>{choice.instead.length === 1 ? "Another way was weighed" : `${choice.instead.length} other ways were weighed`}</summary>
+                <summary>
+                  {choice.instead.length === 1
+                    ? "Another way was weighed"
+                    : `${choice.instead.length} other ways were weighed`}
+                </summary>
                 <Alternatives ways={choice.instead} />
               </details>
             ) : null}

@@ -53,7 +53,12 @@ function Matrix({ matrix }: { matrix: TargetMatrix }) {
                 </th>
                 {each.cells.map((found) => (
                   <td key={found.target}>
-                    <CellButton cell={found} row={each} chosen={cell === `${each.name}@${found.target}`} onChoose={() => setCell(`${each.name}@${found.target}`)} />
+                    <CellButton
+                      cell={found}
+                      row={each}
+                      chosen={cell === `${each.name}@${found.target}`}
+                      onChoose={() => setCell(`${each.name}@${found.target}`)}
+                    />
                   </td>
                 ))}
               </tr>
@@ -73,10 +78,27 @@ function Verdict({ column }: { column: TargetColumn }) {
   return <Badge tone="good">runs</Badge>;
 }
 
-function CellButton({ cell, row, chosen, onChoose }: { cell: TargetCell; row: CapabilityRow; chosen: boolean; onChoose: () => void }) {
+function CellButton({
+  cell,
+  row,
+  chosen,
+  onChoose,
+}: {
+  cell: TargetCell;
+  row: CapabilityRow;
+  chosen: boolean;
+  onChoose: () => void;
+}) {
   const mark = MARKS[cell.value];
   return (
-    <button type="button" class={`design-cell ${mark.tone}`} aria-pressed={chosen} aria-label={`${row.title} on ${cell.target}: ${mark.word}`} title={cell.told || mark.word} onClick={onChoose}>
+    <button
+      type="button"
+      class={`design-cell ${mark.tone}`}
+      aria-pressed={chosen}
+      aria-label={`${row.title} on ${cell.target}: ${mark.word}`}
+      title={cell.text || mark.word}
+      onClick={onChoose}
+    >
       {mark.sign}
     </button>
   );
@@ -88,8 +110,9 @@ function Reason({ row, column, cell }: { row: CapabilityRow; column: TargetColum
     <Panel title={`${row.title} on ${column.title}`}>
       <div class="stack" role="status">
         <p>
-          <Badge tone={mark.tone === "muted" ? undefined : mark.tone}>{mark.word}</Badge> {cell.told || (cell.value === "yes" ? "It is there as DynamoDB has it." : "")}
-          {!cell.told && cell.value === "unknown" ? (
+          <Badge tone={mark.tone === "muted" ? undefined : mark.tone}>{mark.word}</Badge>{" "}
+          {cell.text || (cell.value === "yes" ? "It is there as DynamoDB has it." : "")}
+          {!cell.text && cell.value === "unknown" ? (
             <>
               Nobody has looked; <code>tavola probe</code> finds out.
             </>

@@ -41,7 +41,9 @@ function Keys({ rows, cell, caption }: { rows: readonly HotKeyRow[]; cell: OpenC
       <tbody>
         {rows.map((row) => (
           <tr key={row.label}>
-            <th scope="row">{row.key ? <a href={dataLink(cell.table, cell.index, row.key)}>{row.label}</a> : row.label}</th>
+            <th scope="row">
+              {row.key ? <a href={dataLink(cell.table, cell.index, row.key)}>{row.label}</a> : row.label}
+            </th>
             <td class="num">{num(row.operations)}</td>
             <td class="num">{num(row.reads)}</td>
             <td class="num">{num(row.writes)}</td>
@@ -68,7 +70,9 @@ export function CellPanel({ cell, onClose }: { cell: OpenCell; onClose: () => vo
       <div class="stack">
         <p class="muted">
           {momentOf(data?.from_s ?? cell.fromS, 0)} to {momentOf(data?.to_s ?? cell.toS, 0)}
-          {data && data.to_s - data.from_s > cell.toS - cell.fromS ? `: seconds so long ago are kept together, so this is more than the cell had` : ""}
+          {data && data.to_s - data.from_s > cell.toS - cell.fromS
+            ? `: seconds so long ago are kept together, so this is more than the cell had`
+            : ""}
         </p>
         {problem ? <ProblemNotice problem={problem} /> : null}
         {loading && !data ? <Spinner /> : null}
@@ -78,19 +82,29 @@ export function CellPanel({ cell, onClose }: { cell: OpenCell; onClose: () => vo
               <Stat label="Operations" value={num(data.operations)} />
               <Stat label="Read units" value={num(data.reads)} />
               <Stat label="Write units" value={num(data.writes)} />
-              <Stat label="Throttled" value={num(data.throttles)} {...(data.throttles ? { tone: "bad" as const } : {})} />
+              <Stat
+                label="Throttled"
+                value={num(data.throttles)}
+                {...(data.throttles ? { tone: "bad" as const } : {})}
+              />
             </Stats>
             {data.by_operation.length ? (
-              <p>
-                {data.by_operation.map((each) => `${each.operation} ${num(each.amount)}`).join(", ")}
-              </p>
+              <p>{data.by_operation.map((each) => `${each.operation} ${num(each.amount)}`).join(", ")}</p>
             ) : (
               <p class="muted">Nothing was asked of it then.</p>
             )}
-            {data.keys.length ? <Keys rows={data.keys} cell={cell} caption={data.keys.length === 1 ? "Partition key" : "Partition keys"} /> : null}
+            {data.keys.length ? (
+              <Keys
+                rows={data.keys}
+                cell={cell}
+                caption={data.keys.length === 1 ? "Partition key" : "Partition keys"}
+              />
+            ) : null}
             {data.more ? <p class="muted">and {num(data.more)} more</p> : null}
             {data.items.length ? <Keys rows={data.items} cell={cell} caption="Whole keys" /> : null}
-            {data.keys.length === 1 && data.keys[0] && data.keys[0].share < 1 && data.kind === "range" ? <p class="muted">{percent(data.keys[0].share)} of what this row had</p> : null}
+            {data.keys.length === 1 && data.keys[0] && data.keys[0].share < 1 && data.kind === "range" ? (
+              <p class="muted">{percent(data.keys[0].share)} of what this row had</p>
+            ) : null}
           </>
         ) : null}
       </div>

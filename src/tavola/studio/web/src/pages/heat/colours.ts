@@ -48,13 +48,19 @@ export function colourAt(dark: boolean, place: number): Rgb {
   const low = Math.min(stops.length - 2, Math.floor(at));
   const [from, to] = [stops[low] as Stop, stops[low + 1] as Stop];
   const part = at - low;
-  return rgb([0, 1, 2].map((each) => (from[each] as number) + ((to[each] as number) - (from[each] as number)) * part) as unknown as Stop);
+  return rgb(
+    [0, 1, 2].map(
+      (each) => (from[each] as number) + ((to[each] as number) - (from[each] as number)) * part,
+    ) as unknown as Stop,
+  );
 }
 
 const little = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 
 function pixel([red, green, blue]: Rgb): number {
-  return little ? ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0 : ((red << 24) | (green << 16) | (blue << 8) | 255) >>> 0;
+  return little
+    ? ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0
+    : ((red << 24) | (green << 16) | (blue << 8) | 255) >>> 0;
 }
 
 /** The scale as 256 pixels, and as many of red: dark where few of the requests were throttled, bright where most. */
@@ -69,7 +75,9 @@ export function scaleOf(dark: boolean): Scale {
   const kept = made.get(dark);
   if (kept) return kept;
   const heat = Uint32Array.from({ length: 256 }, (_, at) => pixel(colourAt(dark, at / 255)));
-  const red = Uint32Array.from({ length: 256 }, (_, at) => pixel(rgb([dark ? 0.5 + (at / 255) * 0.17 : 0.64 - (at / 255) * 0.1, 0.2 + (at / 255) * 0.05, 27])));
+  const red = Uint32Array.from({ length: 256 }, (_, at) =>
+    pixel(rgb([dark ? 0.5 + (at / 255) * 0.17 : 0.64 - (at / 255) * 0.1, 0.2 + (at / 255) * 0.05, 27])),
+  );
   const scale = { heat, red };
   made.set(dark, scale);
   return scale;

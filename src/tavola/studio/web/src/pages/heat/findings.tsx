@@ -1,11 +1,37 @@
 // Findings: what the map shows, in sentences; the most urgent first.
 import type { HeatFinding } from "../../generated/api";
 
-const TONES: Readonly<Record<string, string>> = { throttled: "bad", "hot-key": "warn", "moving-key": "warn", "scan-heavy": "warn", burst: "info", skewed: "info", sequential: "info", even: "good", few: "info", idle: "info" };
+const TONES: Readonly<Record<string, string>> = {
+  throttled: "bad",
+  "hot-key": "warn",
+  "moving-key": "warn",
+  "scan-heavy": "warn",
+  burst: "info",
+  skewed: "info",
+  sequential: "info",
+  even: "good",
+  few: "info",
+  idle: "info",
+};
 const FAR = 10; // times what a key takes until its partition throttles: no reason to warn
-const NAMES: Readonly<Record<string, string>> = { throttled: "Throttled", "hot-key": "Hot key", "moving-key": "Hot key that moves", "scan-heavy": "Scans", burst: "Bursts", skewed: "Skewed", sequential: "In order", even: "Even", few: "Little traffic", idle: "Idle" };
+const NAMES: Readonly<Record<string, string>> = {
+  throttled: "Throttled",
+  "hot-key": "Hot key",
+  "moving-key": "Hot key that moves",
+  "scan-heavy": "Scans",
+  burst: "Bursts",
+  skewed: "Skewed",
+  sequential: "In order",
+  even: "Even",
+  few: "Little traffic",
+  idle: "Idle",
+};
 
-export function Findings({ findings }: { findings: readonly (Pick<HeatFinding, "kind" | "sentence" | "access"> & { name?: string; factor?: number | null })[] }) {
+export function Findings({
+  findings,
+}: {
+  findings: readonly (Pick<HeatFinding, "kind" | "sentence" | "access"> & { name?: string; factor?: number | null })[];
+}) {
   return (
     <ul class="heat-findings" aria-label="Diagnosis">
       {findings.map((each) => (

@@ -1,5 +1,5 @@
 // Grid: a heat map's numbers in the browser: rows of keys, columns of time, and how new columns join those that are there.
-import type { HeatAnswer, Layer } from "../../generated/api";
+import type { HeatMap, HeatLayer } from "../../generated/api";
 
 export interface RowInfo {
   readonly label: string;
@@ -51,7 +51,7 @@ export const NO_GRID: Grid = {
 };
 
 /** Return the numbers of a layer, whatever width they travelled in. */
-export async function unpacked(layer: Layer): Promise<Uint32Array> {
+export async function unpacked(layer: HeatLayer): Promise<Uint32Array> {
   const packed = Uint8Array.from(atob(layer.data), (letter) => letter.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   const bytes = await new Response(stream).arrayBuffer();
@@ -59,7 +59,7 @@ export async function unpacked(layer: Layer): Promise<Uint32Array> {
   return Uint32Array.from(layer.bits === 16 ? new Uint16Array(bytes) : new Uint8Array(bytes));
 }
 
-function infoOf(answer: HeatAnswer): RowInfo[] {
+function infoOf(answer: HeatMap): RowInfo[] {
   return answer.labels.map((label, at) => ({
     label,
     kind: answer.source === "log" && answer.kinds[at] === "key" ? "hash" : (answer.kinds[at] ?? "key"),
@@ -68,7 +68,7 @@ function infoOf(answer: HeatAnswer): RowInfo[] {
 }
 
 /** Return the grid of a whole answer, or the one that is there with the columns and rows that came. */
-export async function joined(grid: Grid, answer: HeatAnswer): Promise<Grid> {
+export async function joined(grid: Grid, answer: HeatMap): Promise<Grid> {
   const [cells, refused] = await Promise.all([unpacked(answer.cells), unpacked(answer.throttled)]);
   if (answer.whole) {
     return {
@@ -88,7 +88,7 @@ export async function joined(grid: Grid, answer: HeatAnswer): Promise<Grid> {
   return appended(grid, answer, cells, refused);
 }
 
-function appended(grid: Grid, answer: HeatAnswer, cells: Uint32Array, refused: Uint32Array): Grid {
+function appended(grid: Grid, answer: HeatMap, cells: Uint32Array, refused: Uint32Array): Grid {
   const told = infoOf(answer);
   const come = rangeOf(cells);
   const places = new Map(answer.places.map((place, at) => [place, at]));
@@ -133,7 +133,13 @@ interface Joint {
   readonly shift: number;
 }
 
-function together(old: Uint32Array | Float32Array, oldWidth: number, come: Uint32Array, comeWidth: number, joint: Joint): Uint32Array {
+function together(
+  old: Uint32Array | Float32Array,
+  oldWidth: number,
+  come: Uint32Array,
+  comeWidth: number,
+  joint: Joint,
+): Uint32Array {
   const width = joint.columns - joint.shift;
   const found = new Uint32Array(joint.before.length * width);
   joint.before.forEach((was, row) => {

@@ -59,7 +59,15 @@ export function HeatCanvas({ grid, view, label, cuts, timeOf, tell, onView, onOp
   useEffect(() => {
     const canvas = marks.current;
     if (!canvas || !size.width) return;
-    mark(canvas, { grid, view, size, cursor, pointed, brush: brush && brushed && pointed ? between(brush.from, pointed) : null, cuts: cuts ?? [] });
+    mark(canvas, {
+      grid,
+      view,
+      size,
+      cursor,
+      pointed,
+      brush: brush && brushed && pointed ? between(brush.from, pointed) : null,
+      cuts: cuts ?? [],
+    });
   }, [grid, view, size, cursor, pointed, brush, brushed, cuts, isDark]);
 
   const cellAt = (event: MouseEvent): CellPlace => {
@@ -95,7 +103,14 @@ export function HeatCanvas({ grid, view, label, cuts, timeOf, tell, onView, onOp
     if (event.ctrlKey || event.metaKey || event.altKey || !grid.columns) return;
     const at = cursor ?? pointed ?? hottestCell(grid, view);
     const step = event.shiftKey ? 10 : 1;
-    const steps: Record<string, [number, number]> = { ArrowUp: [-step, 0], ArrowDown: [step, 0], ArrowLeft: [0, -step], ArrowRight: [0, step], PageUp: [-rows, 0], PageDown: [rows, 0] };
+    const steps: Record<string, [number, number]> = {
+      ArrowUp: [-step, 0],
+      ArrowDown: [step, 0],
+      ArrowLeft: [0, -step],
+      ArrowRight: [0, step],
+      PageUp: [-rows, 0],
+      PageDown: [rows, 0],
+    };
     const by = steps[event.key];
     if (by) {
       const next = {
@@ -115,13 +130,21 @@ export function HeatCanvas({ grid, view, label, cuts, timeOf, tell, onView, onOp
     event.stopPropagation();
   };
 
-  const labels = useMemo(() => labelled(grid, view, size.height), [grid, view.top, view.bottom, view.left, view.right, size.height]);
+  const labels = useMemo(
+    () => labelled(grid, view, size.height),
+    [grid, view.top, view.bottom, view.left, view.right, size.height],
+  );
   const ticks = Math.max(2, Math.min(8, Math.floor(size.width / 110)));
   return (
     <div class="heat-frame">
       <div class="heat-labels" aria-hidden="true">
         {labels.map(({ row, y }) => (
-          <span key={row} class={shown?.row === row ? "lit" : ""} style={{ top: `${y}px` }} title={grid.rows[row]?.label ?? ""}>
+          <span
+            key={row}
+            class={shown?.row === row ? "lit" : ""}
+            style={{ top: `${y}px` }}
+            title={grid.rows[row]?.label ?? ""}
+          >
             {grid.rows[row]?.label}
           </span>
         ))}
@@ -143,7 +166,8 @@ export function HeatCanvas({ grid, view, label, cuts, timeOf, tell, onView, onOp
         onPointerLeave={() => !brush && setPointed(null)}
         onKeyDown={key}
         onFocus={(event) => {
-          if (event.currentTarget.matches(":focus-visible") && !cursor && grid.columns) setCursor(hottestCell(grid, view));
+          if (event.currentTarget.matches(":focus-visible") && !cursor && grid.columns)
+            setCursor(hottestCell(grid, view));
         }}
         onBlur={() => setCursor(null)}
       >
@@ -156,10 +180,13 @@ export function HeatCanvas({ grid, view, label, cuts, timeOf, tell, onView, onOp
         ))}
       </div>
       <p id="heat-readout" class="heat-readout" aria-live="polite">
-        {shown && shown.row < grid.rows.length && shown.column < grid.columns ? tell(shown) : "Point at a cell, or press the arrow keys."}
+        {shown && shown.row < grid.rows.length && shown.column < grid.columns
+          ? tell(shown)
+          : "Point at a cell, or press the arrow keys."}
       </p>
       <p id="heat-keys" class="hidden-text">
-        Arrow keys move the cell, with Shift ten at a time; Home goes to the hottest cell; plus and minus zoom, 0 shows all; Enter opens the cell.
+        Arrow keys move the cell, with Shift ten at a time; Home goes to the hottest cell; plus and minus zoom, 0 shows
+        all; Enter opens the cell.
       </p>
     </div>
   );
@@ -196,7 +223,11 @@ function paint(canvas: HTMLCanvasElement, grid: Grid, view: View, size: Size, is
   context.imageSmoothingEnabled = false;
   context.drawImage(off, 0, 0, width, height);
   performance.mark("tavola:heat:end");
-  performance.measure("tavola:heat", { start: "tavola:heat:begin", end: "tavola:heat:end", detail: { rows: view.bottom - view.top, columns: view.right - view.left } });
+  performance.measure("tavola:heat", {
+    start: "tavola:heat:begin",
+    end: "tavola:heat:end",
+    detail: { rows: view.bottom - view.top, columns: view.right - view.left },
+  });
 }
 
 interface Marks {
@@ -253,7 +284,10 @@ function mark(canvas: HTMLCanvasElement, { grid, view, size, cursor, pointed, br
     // Two lines, so that one of them stands out from whatever is below.
     const [x, y, w, h] = box(between(cursor, cursor));
     const grow = Math.max(0, 9 - Math.min(w, h)) / 2;
-    for (const [colour, more] of [[surface, grow + 2.5], [text, grow + 1]] as const) {
+    for (const [colour, more] of [
+      [surface, grow + 2.5],
+      [text, grow + 1],
+    ] as const) {
       context.strokeStyle = colour;
       context.lineWidth = 2;
       context.strokeRect(x - more, y - more, w + 2 * more, h + 2 * more);
@@ -283,7 +317,8 @@ function labelled(grid: Grid, view: View, height: number): { row: number; y: num
   if (!height || !rows) return [];
   const high = height / rows;
   const middle = (row: number) => clamp((row - view.top + 0.5) * high, LABEL_PX / 2, height - LABEL_PX / 2);
-  if (high >= LABEL_PX) return Array.from({ length: rows }, (_, at) => ({ row: view.top + at, y: middle(view.top + at) }));
+  if (high >= LABEL_PX)
+    return Array.from({ length: rows }, (_, at) => ({ row: view.top + at, y: middle(view.top + at) }));
   const found: { row: number; y: number }[] = [];
   for (const { row } of rowSums(grid, view.left, view.right)) {
     if (row < view.top || row >= view.bottom) continue;

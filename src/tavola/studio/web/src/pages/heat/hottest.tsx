@@ -11,26 +11,53 @@ export function dataLink(table: string, index: string | null, key: Item): string
   return href({ page: "data", table, params: { index, q: JSON.stringify(conditions) } });
 }
 
-function KeyList({ rows, table, index, metric }: { rows: readonly HotKeyRow[]; table: string; index: string | null; metric: HottestKeys["metric"] }) {
+function KeyList({
+  rows,
+  table,
+  index,
+  metric,
+}: {
+  rows: readonly HotKeyRow[];
+  table: string;
+  index: string | null;
+  metric: HottestKeys["metric"];
+}) {
   return (
     <ol class="heat-keys">
       {rows.map((row) => (
         <li key={row.label}>
           <span class="heat-bar" aria-hidden="true" style={{ width: `${Math.max(1, row.share * 100).toFixed(1)}%` }} />
-          <span class="heat-key">{row.key ? <a href={dataLink(table, index, row.key)}>{row.label}</a> : row.label}</span>
-          <span class="num" title={row.error ? `at most ${num(row.error)} more: it was not counted in every second` : "counted exactly"}>
+          <span class="heat-key">
+            {row.key ? <a href={dataLink(table, index, row.key)}>{row.label}</a> : row.label}
+          </span>
+          <span
+            class="num"
+            title={row.error ? `at most ${num(row.error)} more: it was not counted in every second` : "counted exactly"}
+          >
             {num(row.count)}
             {row.error ? "+" : ""}
           </span>
           <span class="num muted">{percent(row.share)}</span>
-          {row.throttles && metric !== "throttles" ? <span class="heat-refused">{num(row.throttles)} throttled</span> : null}
+          {row.throttles && metric !== "throttles" ? (
+            <span class="heat-refused">{num(row.throttles)} throttled</span>
+          ) : null}
         </li>
       ))}
     </ol>
   );
 }
 
-function InsightList({ title, keys, table, index }: { title: string; keys: readonly InsightKey[]; table: string; index: string | null }) {
+function InsightList({
+  title,
+  keys,
+  table,
+  index,
+}: {
+  title: string;
+  keys: readonly InsightKey[];
+  table: string;
+  index: string | null;
+}) {
   if (!keys.length) return null;
   return (
     <>
@@ -58,7 +85,11 @@ export function Hottest({ found, table, index }: { found: HottestKeys; table: st
         <p class="small muted">
           {num(found.total)} {METRIC_WORDS[found.metric].amount} in this time
         </p>
-        {found.partitions.length ? <KeyList rows={found.partitions} table={table} index={index} metric={found.metric} /> : <p class="muted">No key had any.</p>}
+        {found.partitions.length ? (
+          <KeyList rows={found.partitions} table={table} index={index} metric={found.metric} />
+        ) : (
+          <p class="muted">No key had any.</p>
+        )}
         {found.items.length ? (
           <details>
             <summary>By whole key</summary>
@@ -87,7 +118,11 @@ export function SimulatedHottest({ place }: { place: SimulatedPlace }) {
           <ol class="heat-keys">
             {place.busiest.map((key) => (
               <li key={key.name}>
-                <span class="heat-bar" aria-hidden="true" style={{ width: `${((key.peak / most) * 100).toFixed(1)}%` }} />
+                <span
+                  class="heat-bar"
+                  aria-hidden="true"
+                  style={{ width: `${((key.peak / most) * 100).toFixed(1)}%` }}
+                />
                 <span class="heat-key">{key.name}</span>
                 <span class="num" title="units a second at its busiest">
                   {num(Math.round(key.peak))}/s
@@ -108,7 +143,8 @@ export function SimulatedHottest({ place }: { place: SimulatedPlace }) {
             <ul class="small">
               {place.shards.map((each) => (
                 <li key={each.keys}>
-                  <code>{each.keys}</code>: {each.now} now, {each.needed === null ? "no number is enough" : `${each.needed} needed`}
+                  <code>{each.keys}</code>: {each.now} now,{" "}
+                  {each.needed === null ? "no number is enough" : `${each.needed} needed`}
                 </li>
               ))}
             </ul>

@@ -1,7 +1,7 @@
 // Live: the map of a table as it is now: asked for whole once, then only the columns that are new.
 import { useEffect, useState } from "preact/hooks";
 import { call, problemOf, wasAborted } from "../../app/api";
-import type { HeatAnswer, HeatFinding, HottestKeys, Problem } from "../../generated/api";
+import type { HeatMap, HeatFinding, HottestKeys, Problem } from "../../generated/api";
 import { type Grid, joined, NO_GRID } from "./grid";
 
 export type Metric = "operations" | "reads" | "writes" | "throttles";
@@ -22,7 +22,7 @@ export interface LiveQuestion {
 export interface LiveHeat {
   readonly grid: Grid;
   /** The last answer, for what is beside the cells. */
-  readonly answer: HeatAnswer | null;
+  readonly answer: HeatMap | null;
   readonly findings: readonly HeatFinding[];
   readonly hottest: HottestKeys | null;
   readonly problem: Problem | null;
@@ -43,16 +43,29 @@ export function useLive(question: LiveQuestion | null, live: boolean): LiveHeat 
     const giving = new AbortController();
     let timer = 0;
     let round = 0;
-    let last: HeatAnswer | null = null;
+    let last: HeatMap | null = null;
     let grid = NO_GRID;
     setState((before) => ({ ...before, loading: true }));
     const ask = async () => {
       const whole = last === null || round % WHOLE_EVERY === 0;
       const tell = whole || round % TELL_EVERY === 0;
       const [first = null, end = null] = asked.keys?.split("-") ?? [];
-      const place = { table: asked.table, index: asked.index, metric: asked.metric, seconds: asked.seconds, from_s: asked.from, to_s: asked.to, log: asked.log };
-      const more = whole || last === null ? {} : { layout: last.layout, since_s: grid.fromS + (grid.columns - 1) * grid.columnS };
-      const answer = await call("GET /heat", { ...place, ...more, first, last: end, diagnose: false }, { signal: giving.signal });
+      const place = {
+        table: asked.table,
+        index: asked.index,
+        metric: asked.metric,
+        seconds: asked.seconds,
+        from_s: asked.from,
+        to_s: asked.to,
+        log: asked.log,
+      };
+      const more =
+        whole || last === null ? {} : { layout: last.layout, since_s: grid.fromS + (grid.columns - 1) * grid.columnS };
+      const answer = await call(
+        "GET /heat",
+        { ...place, ...more, first, last: end, diagnose: false },
+        { signal: giving.signal },
+      );
       grid = await joined(grid, answer);
       last = answer;
       round += 1;
@@ -71,7 +84,8 @@ export function useLive(question: LiveQuestion | null, live: boolean): LiveHeat 
           if (!wasAborted(thrown)) setState((before) => ({ ...before, problem: problemOf(thrown), loading: false }));
         })
         .finally(() => {
-          if (live && !giving.signal.aborted) timer = window.setTimeout(step, Math.max(1000, (grid.columnS * 1000) / 2));
+          if (live && !giving.signal.aborted)
+            timer = window.setTimeout(step, Math.max(1000, (grid.columnS * 1000) / 2));
         });
     };
     step();

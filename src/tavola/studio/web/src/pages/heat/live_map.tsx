@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { useCommands } from "../../app/commands";
 import { go, route } from "../../app/router";
-import type { HeatAnswer, TableSummary } from "../../generated/api";
+import type { HeatMap, TableSummary } from "../../generated/api";
 import { Button, Empty, Notice, num, Panel, ProblemNotice, Spinner } from "../../parts";
 import { CellPanel, type OpenCell } from "./cell_panel";
 import { Findings } from "./findings";
@@ -32,7 +32,16 @@ export function LiveMap({ table, index, metric, source, seconds, asTable }: Live
   const until = source === "paused" ? Number(params["until"] ?? Number.NaN) : Number.NaN;
   const fixed = Number.isFinite(since) && Number.isFinite(until);
   const found = useLive(
-    { table: table.name, index, metric, seconds, from: fixed ? since : null, to: fixed ? until : null, log: source === "log", keys: params["keys"] ?? null },
+    {
+      table: table.name,
+      index,
+      metric,
+      seconds,
+      from: fixed ? since : null,
+      to: fixed ? until : null,
+      log: source === "log",
+      keys: params["keys"] ?? null,
+    },
     source === "live",
   );
   const [open, setOpen] = useState<OpenCell | null>(null);
@@ -63,7 +72,16 @@ export function LiveMap({ table, index, metric, source, seconds, asTable }: Live
   const openCell = (cell: CellPlace) => {
     if (!answer) return;
     const fromS = grid.fromS + cell.column * grid.columnS;
-    setOpen({ table: table.name, index, layout: answer.layout, row: cell.row, label: grid.rows[cell.row]?.label ?? "", fromS, toS: fromS + grid.columnS, metric });
+    setOpen({
+      table: table.name,
+      index,
+      layout: answer.layout,
+      row: cell.row,
+      label: grid.rows[cell.row]?.label ?? "",
+      fromS,
+      toS: fromS + grid.columnS,
+      metric,
+    });
   };
 
   if (found.problem && !answer) return <ProblemNotice problem={found.problem} />;
@@ -72,13 +90,18 @@ export function LiveMap({ table, index, metric, source, seconds, asTable }: Live
   return (
     <>
       {found.problem ? <ProblemNotice problem={found.problem} /> : null}
-      {found.findings.length ? <Findings findings={found.findings} /> : <p class="heat-reading muted">Reading what it means …</p>}
+      {found.findings.length ? (
+        <Findings findings={found.findings} />
+      ) : (
+        <p class="heat-reading muted">Reading what it means …</p>
+      )}
       {answer.note ? <Notice>{answer.note}</Notice> : null}
       <div class="heat-columns">
         <Panel
           title={
             <>
-              {METRIC_WORDS[metric].name} <span class="muted">of {params["keys"] ? `some keys of ${place}` : place}</span>
+              {METRIC_WORDS[metric].name}{" "}
+              <span class="muted">of {params["keys"] ? `some keys of ${place}` : place}</span>
             </>
           }
           actions={
@@ -102,14 +125,29 @@ export function LiveMap({ table, index, metric, source, seconds, asTable }: Live
         >
           {grid.rows.length === 0 ? (
             <Empty title="Nothing was asked yet">
-              {source === "log" ? "The access log has nothing of this table in that time." : "Ask something of it: on the data page, by an application, or on the command line. It shows here within a second."}
+              {source === "log"
+                ? "The access log has nothing of this table in that time."
+                : "Ask something of it: on the data page, by an application, or on the command line. It shows here within a second."}
             </Empty>
           ) : asTable ? (
             <RowsTable grid={grid} view={view} amount={METRIC_WORDS[metric].amount} timeOf={timeOf} rate={false} />
           ) : (
             <div style={{ "--labels": `${labelWidth(grid)}px` }}>
-              <HeatCanvas grid={grid} view={view} label={`${METRIC_WORDS[metric].name} of ${place}`} timeOf={timeOf} tell={tell} onView={onView} onOpen={openCell} />
-              <Legend most={grid.most * grid.scale} least={leastOf(grid)} unit={`${METRIC_WORDS[metric].amount} in ${lengthText(grid.columnS)}`} throttled={grid.refused.some((each) => each > 0)} />
+              <HeatCanvas
+                grid={grid}
+                view={view}
+                label={`${METRIC_WORDS[metric].name} of ${place}`}
+                timeOf={timeOf}
+                tell={tell}
+                onView={onView}
+                onOpen={openCell}
+              />
+              <Legend
+                most={grid.most * grid.scale}
+                least={leastOf(grid)}
+                unit={`${METRIC_WORDS[metric].amount} in ${lengthText(grid.columnS)}`}
+                throttled={grid.refused.some((each) => each > 0)}
+              />
               <Consumed grid={grid} view={view} answer={answer} live={source === "live"} />
             </div>
           )}
@@ -130,7 +168,7 @@ function told(grid: Grid, cell: CellPlace, metric: Metric, timeOf: (column: numb
 }
 
 /** What was consumed a second, against what the table or index may consume. */
-function Consumed({ grid, view, answer, live }: { grid: Grid; view: View; answer: HeatAnswer; live: boolean }) {
+function Consumed({ grid, view, answer, live }: { grid: Grid; view: View; answer: HeatMap; live: boolean }) {
   // The column that is not over yet would look as if the traffic had stopped.
   const whole = live && grid.columns > 1 ? grid.columns - 1 : grid.columns;
   const rate = (values: readonly number[]) => values.slice(0, whole).map((value) => value / grid.columnS);
@@ -138,12 +176,39 @@ function Consumed({ grid, view, answer, live }: { grid: Grid; view: View; answer
   const lines = [
     { label: "reads", values: rate(grid.totals.reads), tone: "reads" as const },
     { label: "writes", values: rate(grid.totals.writes), tone: "writes" as const },
-    ...(grid.totals.throttles.some((value) => value > 0) ? [{ label: "throttled", values: rate(grid.totals.throttles), tone: "bad" as const, area: true }] : []),
+    ...(grid.totals.throttles.some((value) => value > 0)
+      ? [{ label: "throttled", values: rate(grid.totals.throttles), tone: "bad" as const, area: true }]
+      : []),
   ];
   const told = [
-    ...(limits.reads === null ? [] : [{ value: limits.reads, title: `${num(limits.reads)} RCU ${limits.mode === "provisioned" ? "provisioned" : "at most"}` }]),
-    ...(limits.writes === null ? [] : [{ value: limits.writes, title: `${num(limits.writes)} WCU ${limits.mode === "provisioned" ? "provisioned" : "at most"}` }]),
-    { value: limits.partition_writes, title: `a partition: ${num(limits.partition_writes)} WCU, ${num(limits.partition_reads)} RCU` },
+    ...(limits.reads === null
+      ? []
+      : [
+          {
+            value: limits.reads,
+            title: `${num(limits.reads)} RCU ${limits.mode === "provisioned" ? "provisioned" : "at most"}`,
+          },
+        ]),
+    ...(limits.writes === null
+      ? []
+      : [
+          {
+            value: limits.writes,
+            title: `${num(limits.writes)} WCU ${limits.mode === "provisioned" ? "provisioned" : "at most"}`,
+          },
+        ]),
+    {
+      value: limits.partition_writes,
+      title: `a partition: ${num(limits.partition_writes)} WCU, ${num(limits.partition_reads)} RCU`,
+    },
   ];
-  return <Strip lines={lines} limits={told} view={view} unit="units/s" label="Consumed units a second, over the same time as the map" />;
+  return (
+    <Strip
+      lines={lines}
+      limits={told}
+      view={view}
+      unit="units/s"
+      label="Consumed units a second, over the same time as the map"
+    />
+  );
 }

@@ -38,7 +38,10 @@ export function pixels(grid: Grid, view: View, scale: Scale, width: number, heig
         if (weight <= (hottest[at] as number)) continue;
         hottest[at] = weight;
       }
-      out[at] = lost > 0 ? (scale.red[Math.min(255, Math.round((255 * lost) / Math.max(lost, value + lost)))] as number) : (scale.heat[levels(value)] as number);
+      out[at] =
+        lost > 0
+          ? (scale.red[Math.min(255, Math.round((255 * lost) / Math.max(lost, value + lost)))] as number)
+          : (scale.heat[levels(value)] as number);
     }
   }
   return image;

@@ -6,7 +6,19 @@ import type { View } from "./view";
 
 const ROWS = 50;
 
-export function RowsTable({ grid, view, amount, timeOf, rate }: { grid: Grid; view: View; amount: string; timeOf: (column: number) => string; rate: boolean }) {
+export function RowsTable({
+  grid,
+  view,
+  amount,
+  timeOf,
+  rate,
+}: {
+  grid: Grid;
+  view: View;
+  amount: string;
+  timeOf: (column: number) => string;
+  rate: boolean;
+}) {
   const rows = rowSums(grid, view.left, view.right).filter((each) => each.row >= view.top && each.row < view.bottom);
   const columns = Math.max(1, view.right - view.left);
   const total = (value: number) => num(Math.round((rate ? value / columns : value) * 100) / 100);

@@ -1,6 +1,6 @@
 // Scenario: under which circumstances the simulator runs: a form whose answers are the URL's.
 import { useState } from "preact/hooks";
-import type { AskSimulation, SimulatedBurst, SimulationProgress } from "../../generated/api";
+import type { SimulationRequest, SimulatedBurst, SimulationProgress } from "../../generated/api";
 import { Button, Progress, Select, TextInput } from "../../parts";
 
 const MODES = [
@@ -20,7 +20,11 @@ type Field = keyof typeof STANDARD;
 function parseBurst(text: string): SimulatedBurst | null {
   const found = BURST.exec(text.trim());
   if (!found) return null;
-  return { factor: Number(found[1]), seconds: Number(found[2]) * (SECONDS[found[3] ?? "s"] ?? 1), per_hour: Number(found[4] ?? 1) };
+  return {
+    factor: Number(found[1]),
+    seconds: Number(found[2]) * (SECONDS[found[3] ?? "s"] ?? 1),
+    per_hour: Number(found[4] ?? 1),
+  };
 }
 
 function field(params: Params, name: Field): string {
@@ -28,7 +32,7 @@ function field(params: Params, name: Field): string {
 }
 
 /** Return the question of the URL, and what is wrong with each field of it. */
-export function scenarioOf(params: Params): { asks: AskSimulation; wrong: Partial<Record<Field, string>> } {
+export function scenarioOf(params: Params): { asks: SimulationRequest; wrong: Partial<Record<Field, string>> } {
   const wrong: Partial<Record<Field, string>> = {};
   const number = (name: Field, low: number, high: number): number => {
     const value = Number(field(params, name));
@@ -40,7 +44,7 @@ export function scenarioOf(params: Params): { asks: AskSimulation; wrong: Partia
   const parsed = burst ? parseBurst(burst) : null;
   if (burst && !parsed) wrong.burst = "for instance 5x60s@2";
   const mode = field(params, "mode");
-  const asks: AskSimulation = {
+  const asks: SimulationRequest = {
     hours: number("hours", 0.1, 168),
     rate_factor: number("factor", 0.001, 100_000),
     skew: number("skew", 0, 10),
@@ -51,17 +55,41 @@ export function scenarioOf(params: Params): { asks: AskSimulation; wrong: Partia
   return { asks, wrong };
 }
 
-export function ScenarioForm({ params, running, progress, onRun, onEnd }: { params: Params; running: boolean; progress: SimulationProgress | null; onRun: (params: Record<string, string | null>) => void; onEnd: () => void }) {
+export function ScenarioForm({
+  params,
+  running,
+  progress,
+  onRun,
+  onEnd,
+}: {
+  params: Params;
+  running: boolean;
+  progress: SimulationProgress | null;
+  onRun: (params: Record<string, string | null>) => void;
+  onEnd: () => void;
+}) {
   const [typed, setTyped] = useState<Partial<Record<Field, string>>>({});
   const value = (name: Field) => typed[name] ?? field(params, name);
   const { wrong } = scenarioOf({ ...params, ...typed });
   const input = (name: Field, label: string, hint: string) => (
-    <TextInput label={label} value={value(name)} hint={hint} wrong={wrong[name] ?? null} inputMode={name === "burst" ? "text" : "decimal"} onInput={(text) => setTyped({ ...typed, [name]: text })} />
+    <TextInput
+      label={label}
+      value={value(name)}
+      hint={hint}
+      wrong={wrong[name] ?? null}
+      inputMode={name === "burst" ? "text" : "decimal"}
+      onInput={(text) => setTyped({ ...typed, [name]: text })}
+    />
   );
   const submit = (event: Event) => {
     event.preventDefault();
     if (Object.keys(wrong).length) return;
-    const told = Object.fromEntries((Object.keys(STANDARD) as Field[]).map((name) => [name, value(name).trim() === STANDARD[name] ? null : value(name).trim()]));
+    const told = Object.fromEntries(
+      (Object.keys(STANDARD) as Field[]).map((name) => [
+        name,
+        value(name).trim() === STANDARD[name] ? null : value(name).trim(),
+      ]),
+    );
     setTyped({});
     onRun(told);
   };
@@ -72,7 +100,12 @@ export function ScenarioForm({ params, running, progress, onRun, onEnd }: { para
       {input("skew", "Skew", "0 is even, 1 Zipf's")}
       {input("burst", "Burst", "5x60s@2: 5×, 60 s, 2 an hour")}
       {input("seed", "Seed", "what chance is made of")}
-      <Select label="Capacity" value={value("mode")} options={MODES} onChange={(mode) => setTyped({ ...typed, mode })} />
+      <Select
+        label="Capacity"
+        value={value("mode")}
+        options={MODES}
+        onChange={(mode) => setTyped({ ...typed, mode })}
+      />
       <div class="heat-run">
         {running ? (
           <>

@@ -1,7 +1,7 @@
 // SimulatedMap: the heat that a design's declared traffic would make, with the splits of partitions and what they throttle.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { go, route } from "../../app/router";
-import type { AskSimulation, TableSummary } from "../../generated/api";
+import type { SimulationRequest, TableSummary } from "../../generated/api";
 import { Button, Empty, num, Panel, ProblemNotice, Spinner, Stat, Stats } from "../../parts";
 import { Findings } from "./findings";
 import { amount, NO_GRID } from "./grid";
@@ -20,11 +20,21 @@ import { lengthText, percent, simulatedMoment } from "./words";
 
 const ZOOM_OFF = { first: null, last: null, from: null, to: null };
 
-export function SimulatedMap({ table, index, metric, asTable }: { table: TableSummary; index: string | null; metric: Metric; asTable: boolean }) {
+export function SimulatedMap({
+  table,
+  index,
+  metric,
+  asTable,
+}: {
+  table: TableSummary;
+  index: string | null;
+  metric: Metric;
+  asTable: boolean;
+}) {
   const params = route.value.params;
   const run = useSimulation();
   const asks = JSON.stringify({ ...scenarioOf(params).asks, table: table.name });
-  useEffect(() => run.run(JSON.parse(asks) as AskSimulation), [asks]);
+  useEffect(() => run.run(JSON.parse(asks) as SimulationRequest), [asks]);
   const access = metric === "reads" ? "read" : "write";
   const of = (each: { table: string; index: string | null }) => each.table === table.name && each.index === index;
   const maps = run.found?.heat_maps.filter(of) ?? [];
@@ -43,7 +53,13 @@ export function SimulatedMap({ table, index, metric, asTable }: { table: TableSu
   };
   return (
     <>
-      <ScenarioForm params={params} running={run.running} progress={run.progress} onRun={(told) => go({ params: { ...told, ...ZOOM_OFF } })} onEnd={run.end} />
+      <ScenarioForm
+        params={params}
+        running={run.running}
+        progress={run.progress}
+        onRun={(told) => go({ params: { ...told, ...ZOOM_OFF } })}
+        onEnd={run.end}
+      />
       {run.problem ? <ProblemNotice problem={run.problem} /> : null}
       {run.running ? (
         <p class="row muted" role="status">
@@ -55,10 +71,23 @@ export function SimulatedMap({ table, index, metric, asTable }: { table: TableSu
               : "Simulating"}
         </p>
       ) : null}
-      {run.found && !map ? <Empty title="Nothing is asked of it">The design declares no traffic that reads or writes {index ?? table.name}.</Empty> : null}
+      {run.found && !map ? (
+        <Empty title="Nothing is asked of it">
+          The design declares no traffic that reads or writes {index ?? table.name}.
+        </Empty>
+      ) : null}
       {run.found && map && place ? (
         <>
-          <Findings findings={[{ kind: place.throttled > 0.0005 ? "throttled" : "even", name: place.throttled > 0.0005 ? "Throttled" : "Well borne", access: null, sentence: `${map.access === "read" ? "Reads" : "Writes"} of ${place.name}: ${place.diagnosis}` }]} />
+          <Findings
+            findings={[
+              {
+                kind: place.throttled > 0.0005 ? "throttled" : "even",
+                name: place.throttled > 0.0005 ? "Throttled" : "Well borne",
+                access: null,
+                sentence: `${map.access === "read" ? "Reads" : "Writes"} of ${place.name}: ${place.diagnosis}`,
+              },
+            ]}
+          />
           <div class="heat-columns">
             <Panel
               title={
@@ -78,11 +107,29 @@ export function SimulatedMap({ table, index, metric, asTable }: { table: TableSu
                 <RowsTable grid={grid} view={view} amount={`${map.access} units`} timeOf={timeOf} rate />
               ) : (
                 <div style={{ "--labels": `${labelWidth(grid)}px` }}>
-                  <HeatCanvas grid={grid} view={view} label={`Simulated ${map.access}s of ${place.name}`} cuts={map.cuts} timeOf={timeOf} tell={tell} onView={onView} onOpen={setOpen} />
-                  <Legend most={grid.most} least={leastOf(grid)} unit={`${map.access} units/s, the mean of ${lengthText(map.column_s)}`} throttled={grid.refused.some((each) => each > 0)} />
+                  <HeatCanvas
+                    grid={grid}
+                    view={view}
+                    label={`Simulated ${map.access}s of ${place.name}`}
+                    cuts={map.cuts}
+                    timeOf={timeOf}
+                    tell={tell}
+                    onView={onView}
+                    onOpen={setOpen}
+                  />
+                  <Legend
+                    most={grid.most}
+                    least={leastOf(grid)}
+                    unit={`${map.access} units/s, the mean of ${lengthText(map.column_s)}`}
+                    throttled={grid.refused.some((each) => each > 0)}
+                  />
                   <Strip
                     lines={[
-                      { label: "asked", values: map.access === "read" ? grid.totals.reads : grid.totals.writes, tone: map.access === "read" ? "reads" : "writes" },
+                      {
+                        label: "asked",
+                        values: map.access === "read" ? grid.totals.reads : grid.totals.writes,
+                        tone: map.access === "read" ? "reads" : "writes",
+                      },
                       { label: "throttled", values: grid.totals.throttles, tone: "bad", area: true },
                     ]}
                     marks={map.cuts.map(([atS, at, reason]) => ({
@@ -104,7 +151,11 @@ export function SimulatedMap({ table, index, metric, asTable }: { table: TableSu
               <Panel title="The run">
                 <Stats>
                   <Stat label="Requests" value={num(Math.round(run.found.requests))} />
-                  <Stat label="Throttled" value={percent(run.found.throttled)} {...(run.found.throttled > 0.0005 ? { tone: "bad" as const } : {})} />
+                  <Stat
+                    label="Throttled"
+                    value={percent(run.found.throttled)}
+                    {...(run.found.throttled > 0.0005 ? { tone: "bad" as const } : {})}
+                  />
                   <Stat label="Partitions" value={`${place.partitions[0]} → ${place.partitions[1]}`} />
                   <Stat label="Mean" value={`${num(Math.round(place.mean * 10) / 10)}/s`} />
                   <Stat label="Peak" value={`${num(Math.round(place.peak))}/s`} />
@@ -122,7 +173,9 @@ export function SimulatedMap({ table, index, metric, asTable }: { table: TableSu
               </Panel>
             </div>
           </div>
-          {open && open.row < grid.rows.length && open.column < grid.columns ? <SimulatedCell map={map} grid={grid} cell={open} timeOf={timeOf} onClose={() => setOpen(null)} /> : null}
+          {open && open.row < grid.rows.length && open.column < grid.columns ? (
+            <SimulatedCell map={map} grid={grid} cell={open} timeOf={timeOf} onClose={() => setOpen(null)} />
+          ) : null}
         </>
       ) : null}
     </>
@@ -140,7 +193,8 @@ function Splits({ cuts, beginsAtS }: { cuts: readonly (readonly [number, number,
       <ol>
         {cuts.map(([atS, at, reason], number) => (
           <li key={number}>
-            {simulatedMoment(atS, beginsAtS)}, at {percent(at)} of the hash, {reason === "heat" ? "for heat" : "for growth"}
+            {simulatedMoment(atS, beginsAtS)}, at {percent(at)} of the hash,{" "}
+            {reason === "heat" ? "for heat" : "for growth"}
           </li>
         ))}
       </ol>

@@ -1,7 +1,7 @@
 // Simulation: the document of `tavola simulate --json` as the page reads it, its maps as grids, and a run with its progress.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call, problemOf, wasAborted } from "../../app/api";
-import type { AskSimulation, Document, Problem, SimulationProgress } from "../../generated/api";
+import type { SimulationRequest, Document, Problem, SimulationProgress } from "../../generated/api";
 import { type Grid, rangeOf, type RowInfo } from "./grid";
 
 export interface SimulatedKey {
@@ -97,11 +97,32 @@ export function simulatedGrid(map: SimulatedMap): Grid {
       refused[at * columns + column] = share > 0.0005 ? share * (cells[at * columns + column] as number) : 0;
     });
   });
-  const asked = Array.from({ length: columns }, (_, column) => map.heat.reduce((sum, row) => sum + (row[column] ?? 0), 0));
-  const lost = Array.from({ length: columns }, (_, column) => rows.reduce((sum, _row, at) => sum + (refused[at * columns + column] as number), 0));
+  const asked = Array.from({ length: columns }, (_, column) =>
+    map.heat.reduce((sum, row) => sum + (row[column] ?? 0), 0),
+  );
+  const lost = Array.from({ length: columns }, (_, column) =>
+    rows.reduce((sum, _row, at) => sum + (refused[at * columns + column] as number), 0),
+  );
   const none = asked.map(() => 0);
-  const totals = { operations: none, reads: map.access === "read" ? asked : none, writes: map.access === "write" ? asked : none, throttles: lost };
-  return { rows, columns, columnS: map.column_s, fromS: 0, cells, refused, scale: 1, ...rangeOf(cells), totals, firstKeys: [], lastKeys: [] };
+  const totals = {
+    operations: none,
+    reads: map.access === "read" ? asked : none,
+    writes: map.access === "write" ? asked : none,
+    throttles: lost,
+  };
+  return {
+    rows,
+    columns,
+    columnS: map.column_s,
+    fromS: 0,
+    cells,
+    refused,
+    scale: 1,
+    ...rangeOf(cells),
+    totals,
+    firstKeys: [],
+    lastKeys: [],
+  };
 }
 
 export interface SimulationRun {
@@ -109,7 +130,7 @@ export interface SimulationRun {
   readonly problem: Problem | null;
   readonly running: boolean;
   readonly progress: SimulationProgress | null;
-  readonly run: (asks: AskSimulation) => void;
+  readonly run: (asks: SimulationRequest) => void;
   readonly end: () => void;
 }
 
@@ -117,7 +138,12 @@ const PROGRESS_MS = 400;
 
 /** Run simulations one after the other: the newest counts, and whoever leaves ends it. */
 export function useSimulation(): SimulationRun {
-  const [state, setState] = useState<Omit<SimulationRun, "run" | "end">>({ found: null, problem: null, running: false, progress: null });
+  const [state, setState] = useState<Omit<SimulationRun, "run" | "end">>({
+    found: null,
+    problem: null,
+    running: false,
+    progress: null,
+  });
   const current = useRef<{ name: string; giving: AbortController; timer: number } | null>(null);
   const stop = () => {
     const standing = current.current;
@@ -128,7 +154,7 @@ export function useSimulation(): SimulationRun {
     void call("POST /heat/simulate/end", { run: standing.name }).catch(() => undefined); // it ends by itself in any case
   };
   useEffect(() => stop, []);
-  const run = (asks: AskSimulation) => {
+  const run = (asks: SimulationRequest) => {
     stop();
     const name = `page-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
     const giving = new AbortController();
@@ -143,7 +169,8 @@ export function useSimulation(): SimulationRun {
     call("POST /heat/simulate", { ...asks, run: name }, { signal: giving.signal })
       .then((document) => setState({ found: read(document), problem: null, running: false, progress: null }))
       .catch((thrown: unknown) => {
-        if (!wasAborted(thrown)) setState((before) => ({ ...before, problem: problemOf(thrown), running: false, progress: null }));
+        if (!wasAborted(thrown))
+          setState((before) => ({ ...before, problem: problemOf(thrown), running: false, progress: null }));
       })
       .finally(() => {
         clearInterval(timer);

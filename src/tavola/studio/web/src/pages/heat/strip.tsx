@@ -20,14 +20,34 @@ const WIDE = 1000;
 const HIGH = 70;
 
 /** Lines over the columns in view; a limit is drawn where it is near enough to matter. */
-export function Strip({ lines, marks = [], limits = [], view, unit, label }: { lines: readonly Line[]; marks?: readonly Mark[]; limits?: readonly { value: number; title: string }[]; view: View; unit: string; label: string }) {
+export function Strip({
+  lines,
+  marks = [],
+  limits = [],
+  view,
+  unit,
+  label,
+}: {
+  lines: readonly Line[];
+  marks?: readonly Mark[];
+  limits?: readonly { value: number; title: string }[];
+  view: View;
+  unit: string;
+  label: string;
+}) {
   const columns = Math.max(1, view.right - view.left);
   const shown = lines.map((line) => ({ ...line, values: line.values.slice(view.left, view.right) }));
   const peak = Math.max(...shown.flatMap((line) => line.values), 0);
   const near = limits.filter((limit) => limit.value <= peak * 4);
   const most = Math.max(peak, ...near.map((limit) => limit.value), 1e-9) * 1.08;
   const y = (value: number) => HIGH - (value / most) * HIGH;
-  const path = (values: readonly number[]) => values.map((value, at) => `${at ? "L" : "M"}${((at / columns) * WIDE).toFixed(1)},${y(value).toFixed(1)}h${(WIDE / columns).toFixed(1)}`).join("");
+  const path = (values: readonly number[]) =>
+    values
+      .map(
+        (value, at) =>
+          `${at ? "L" : "M"}${((at / columns) * WIDE).toFixed(1)},${y(value).toFixed(1)}h${(WIDE / columns).toFixed(1)}`,
+      )
+      .join("");
   return (
     <figure class="heat-strip">
       <div class="heat-strip-scale" aria-hidden="true">

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { call, problemOf } from "../../app/api";
 import { useParam } from "../../app/router";
-import type { DearRequest, Problem, Replayed, UnitsAtPlace } from "../../generated/api";
+import type { ExpensiveRequestRow, Problem, ReplayResult, CapacityUnits } from "../../generated/api";
 import { ago, Badge, Bars, Button, Code, Empty, ms, num, Panel, ProblemNotice, Segmented, Spinner } from "../../parts";
 import { clock, placeName, useFilters, windowText } from "./asked";
 import { useLive } from "./live";
@@ -26,7 +26,11 @@ export function Dearest({ paused }: { paused: boolean }) {
   useEffect(() => setStanding(found), [found]);
   const most = Math.max(...requests.map((each) => (by === "time" ? each.took_ms : each.units)), 0) || 1;
   return (
-    <Panel title="Dearest requests" flush actions={<Segmented label="Dearest" options={BY} value={by} onChange={setBy} />}>
+    <Panel
+      title="Dearest requests"
+      flush
+      actions={<Segmented label="Dearest" options={BY} value={by} onChange={setBy} />}
+    >
       {live.problem ? <ProblemNotice problem={live.problem} again={live.again} /> : null}
       {live.data === null && !live.problem ? <Spinner /> : null}
       {live.data && !requests.length ? (
@@ -34,16 +38,38 @@ export function Dearest({ paused }: { paused: boolean }) {
       ) : (
         <ul class="operations-dear">
           {requests.map((each) => (
-            <Row key={each.number} dear={each} by={by} most={most} open={open === each.number} toggle={() => setOpened(open === each.number ? "" : String(each.number), true)} />
+            <Row
+              key={each.number}
+              dear={each}
+              by={by}
+              most={most}
+              open={open === each.number}
+              toggle={() => setOpened(open === each.number ? "" : String(each.number), true)}
+            />
           ))}
         </ul>
       )}
-      <p class="operations-more small muted">One of each form, the dearest. Kept in memory alone, for six hours; of writes the key and the expressions, no values.</p>
+      <p class="operations-more small muted">
+        One of each form, the dearest. Kept in memory alone, for six hours; of writes the key and the expressions, no
+        values.
+      </p>
     </Panel>
   );
 }
 
-function Row({ dear, by, most, open, toggle }: { dear: DearRequest; by: string; most: number; open: boolean; toggle: () => void }) {
+function Row({
+  dear,
+  by,
+  most,
+  open,
+  toggle,
+}: {
+  dear: ExpensiveRequestRow;
+  by: string;
+  most: number;
+  open: boolean;
+  toggle: () => void;
+}) {
   const id = `dear-${dear.number}`;
   const index = dear.consumed.find((each) => each.index && each.reads > 0)?.index;
   const cost = by === "time" ? dear.took_ms : dear.units;
@@ -55,7 +81,8 @@ function Row({ dear, by, most, open, toggle }: { dear: DearRequest; by: string; 
           <span style={{ width: `${((cost / most) * 100).toFixed(1)}%` }} />
         </span>
         <span class="operations-what">
-          <strong>{dear.operation}</strong> <span class="muted">{index ? placeName(dear.tables.join(", "), index) : dear.tables.join(", ")}</span>
+          <strong>{dear.operation}</strong>{" "}
+          <span class="muted">{index ? placeName(dear.tables.join(", "), index) : dear.tables.join(", ")}</span>
         </span>
         <span class="operations-beside num muted">{by === "time" ? `${num(dear.units)} units` : ms(dear.took_ms)}</span>
         <span class="operations-when muted">{ago(dear.at_s * 1000)}</span>
@@ -70,8 +97,12 @@ function Row({ dear, by, most, open, toggle }: { dear: DearRequest; by: string; 
   );
 }
 
-function Details({ dear }: { dear: DearRequest }) {
-  const [state, setState] = useState<{ busy: boolean; found: Replayed | null; problem: Problem | null }>({ busy: false, found: null, problem: null });
+function Details({ dear }: { dear: ExpensiveRequestRow }) {
+  const [state, setState] = useState<{ busy: boolean; found: ReplayResult | null; problem: Problem | null }>({
+    busy: false,
+    found: null,
+    problem: null,
+  });
   const replay = async () => {
     setState({ busy: true, found: null, problem: null });
     try {
@@ -96,16 +127,32 @@ function Details({ dear }: { dear: DearRequest }) {
       <div class="operations-both">
         <div class="stack tight">
           <h3>Units by place</h3>
-          {dear.consumed.length ? <Units consumed={dear.consumed} caption={`Units of ${dear.operation} at ${clock(dear.at_s)}`} /> : <p class="muted">It consumed none.</p>}
+          {dear.consumed.length ? (
+            <Units consumed={dear.consumed} caption={`Units of ${dear.operation} at ${clock(dear.at_s)}`} />
+          ) : (
+            <p class="muted">It consumed none.</p>
+          )}
           <p class="small muted">
             At {clock(dear.at_s)}, in {ms(dear.took_ms)}
-            {dear.operation === "Scan" ? "" : `, of ${num(dear.items)} ${dear.items === 1 ? "item or partition" : "items or partitions"}`}.
+            {dear.operation === "Scan"
+              ? ""
+              : `, of ${num(dear.items)} ${dear.items === 1 ? "item or partition" : "items or partitions"}`}
+            .
           </p>
           <div class="row">
-            <Button kind="primary" disabled={!dear.replayable || state.busy} onClick={replay} title={dear.replayable ? undefined : "Only reads are made again"}>
+            <Button
+              kind="primary"
+              disabled={!dear.replayable || state.busy}
+              onClick={replay}
+              title={dear.replayable ? undefined : "Only reads are made again"}
+            >
               Run it again
             </Button>
-            {dear.replayable ? null : <span class="small muted">{"omitted" in dear.request ? "Too long to be kept." : "It writes, and is not made again."}</span>}
+            {dear.replayable ? null : (
+              <span class="small muted">
+                {"omitted" in dear.request ? "Too long to be kept." : "It writes, and is not made again."}
+              </span>
+            )}
             {state.busy ? <Spinner label="Running" /> : null}
           </div>
           {state.problem ? <ProblemNotice problem={state.problem} /> : null}
@@ -120,19 +167,24 @@ function Details({ dear }: { dear: DearRequest }) {
   );
 }
 
-function Units({ consumed, caption }: { consumed: readonly UnitsAtPlace[]; caption: string }) {
+function Units({ consumed, caption }: { consumed: readonly CapacityUnits[]; caption: string }) {
   const bars = consumed.map((each) => ({
     id: placeName(each.table, each.index),
     label: placeName(each.table, each.index),
     value: each.reads + each.writes,
-    shown: [each.reads ? `${num(each.reads)} read` : "", each.writes ? `${num(each.writes)} written` : ""].filter(Boolean).join(", "),
+    shown: [each.reads ? `${num(each.reads)} read` : "", each.writes ? `${num(each.writes)} written` : ""]
+      .filter(Boolean)
+      .join(", "),
   }));
   return <Bars bars={bars} caption={caption} />;
 }
 
-function Again({ found, dear }: { found: Replayed; dear: DearRequest }) {
+function Again({ found, dear }: { found: ReplayResult; dear: ExpensiveRequestRow }) {
   const units = found.reads + found.writes;
-  const waste = found.count !== null && found.scanned ? `${num(found.scanned)} read, ${num(found.count ?? 0)} given` : `${num(found.count ?? 0)} given`;
+  const waste =
+    found.count !== null && found.scanned
+      ? `${num(found.scanned)} read, ${num(found.count ?? 0)} given`
+      : `${num(found.count ?? 0)} given`;
   return (
     <div class="operations-again" role="status">
       <table class="plain">

@@ -4,8 +4,28 @@ import { call, problemOf } from "../../app/api";
 import { useAsk } from "../../app/asking";
 import { go, route } from "../../app/router";
 import { session } from "../../app/session";
-import type { Explain as Question, ExplainedAccess, Explanation, Principals, Problem } from "../../generated/api";
-import { Badge, Button, Checkbox, Empty, Notice, Panel, ProblemNotice, Segmented, Select, Spinner, Split, TextArea, TextInput } from "../../parts";
+import type {
+  ExplainRequest as Question,
+  ExplainedAccess,
+  Explanation,
+  Principals,
+  Problem,
+} from "../../generated/api";
+import {
+  Badge,
+  Button,
+  Checkbox,
+  Empty,
+  Notice,
+  Panel,
+  ProblemNotice,
+  Segmented,
+  Select,
+  Spinner,
+  Split,
+  TextArea,
+  TextInput,
+} from "../../parts";
 import { templateOf } from "./templates";
 
 const MODES = [
@@ -18,7 +38,9 @@ export function Explain() {
   if (session.value && !session.value.directory) {
     return (
       <Empty title="There are no users and policies">
-        Nothing was said about who may do what, so everybody may do everything. Make a file of them with <code>tavola iam init iam.json</code>, and start with it: <code>tavola studio --store FILE --iam iam.json</code>; or, where callers shall be held to it, <code>tavola serve FILE --studio --auth strict --iam iam.json</code>.
+        Nothing was said about who may do what, so everybody may do everything. Make a file of them with{" "}
+        <code>tavola iam init iam.json</code>, and start with it: <code>tavola studio --store FILE --iam iam.json</code>
+        ; or, where callers shall be held to it, <code>tavola serve FILE --studio --auth strict --iam iam.json</code>.
       </Empty>
     );
   }
@@ -55,7 +77,9 @@ function Form({ known }: { known: Principals }) {
         params: {
           who,
           mode: mode === "request" ? null : mode,
-          ...(mode === "request" ? { eop: operation, request: text, action: null, resource: null, keys: null } : { action, resource, keys, eop: null, request: null }),
+          ...(mode === "request"
+            ? { eop: operation, request: text, action: null, resource: null, keys: null }
+            : { action, resource, keys, eop: null, request: null }),
           ip: address,
           tls: secure ? null : "no",
         },
@@ -71,10 +95,20 @@ function Form({ known }: { known: Principals }) {
   };
   const questionOf = (): Question | null => {
     const beside = { principal: who, source_ip: address || null, secure };
-    if (mode === "action") return { ...beside, action, resource, keys: keys.split(",").map((key) => key.trim()).filter(Boolean) };
+    if (mode === "action")
+      return {
+        ...beside,
+        action,
+        resource,
+        keys: keys
+          .split(",")
+          .map((key) => key.trim())
+          .filter(Boolean),
+      };
     try {
       const request: unknown = JSON.parse(text);
-      if (typeof request !== "object" || request === null || Array.isArray(request)) throw new SyntaxError("a request is an object");
+      if (typeof request !== "object" || request === null || Array.isArray(request))
+        throw new SyntaxError("a request is an object");
       setWrong(null);
       return { ...beside, operation, request: request as Record<string, unknown> };
     } catch (thrown) {
@@ -100,12 +134,33 @@ function Form({ known }: { known: Principals }) {
               void ask();
             }}
           >
-            <Select label="Who" value={who} options={known.principals.map((each) => ({ value: each.arn, label: `${each.name} (${each.kind}${many(known) ? `, ${each.account}` : ""})` }))} onChange={setWho} />
+            <Select
+              label="Who"
+              value={who}
+              options={known.principals.map((each) => ({
+                value: each.arn,
+                label: `${each.name} (${each.kind}${many(known) ? `, ${each.account}` : ""})`,
+              }))}
+              onChange={setWho}
+            />
             <Segmented label="What is asked" options={MODES} value={mode} onChange={setMode} />
             {mode === "request" ? (
               <>
-                <Select label="Operation" value={operation} options={known.operations.map((name) => ({ value: name, label: name }))} onChange={choose} />
-                <TextArea label="Request" mono rows={12} value={text} onInput={setText} wrong={wrong} hint="DynamoDB JSON. Keys, tags and policies of the tables are looked up." />
+                <Select
+                  label="Operation"
+                  value={operation}
+                  options={known.operations.map((name) => ({ value: name, label: name }))}
+                  onChange={choose}
+                />
+                <TextArea
+                  label="Request"
+                  mono
+                  rows={12}
+                  value={text}
+                  onInput={setText}
+                  wrong={wrong}
+                  hint="DynamoDB JSON. Keys, tags and policies of the tables are looked up."
+                />
               </>
             ) : (
               <>
@@ -115,11 +170,28 @@ function Form({ known }: { known: Principals }) {
                     <option key={name} value={name} />
                   ))}
                 </datalist>
-                <TextInput label="Resource" mono value={resource} onInput={setResource} hint="A table's name, an ARN, or *." />
-                <TextInput label="Partition-key values" mono value={keys} onInput={setKeys} hint="With commas between them." />
+                <TextInput
+                  label="Resource"
+                  mono
+                  value={resource}
+                  onInput={setResource}
+                  hint="A table's name, an ARN, or *."
+                />
+                <TextInput
+                  label="Partition-key values"
+                  mono
+                  value={keys}
+                  onInput={setKeys}
+                  hint="With commas between them."
+                />
               </>
             )}
-            <TextInput label="Comes from" value={address} onInput={setAddress} placeholder="an IP address, if policies ask" />
+            <TextInput
+              label="Comes from"
+              value={address}
+              onInput={setAddress}
+              placeholder="an IP address, if policies ask"
+            />
             <Checkbox label="By TLS" checked={secure} onChange={setSecure} />
             <div class="row">
               <Button kind="primary" type="submit" disabled={state.busy || !who}>
@@ -141,7 +213,14 @@ function Form({ known }: { known: Principals }) {
         </Notice>
       ) : null}
       {state.problem ? <ProblemNotice problem={state.problem} /> : null}
-      {state.found ? <Verdict found={state.found} /> : state.problem ? null : <Empty title="May they?">Choose somebody and say what they ask for: the verdict comes here, with the statement that decides it and every one that was considered.</Empty>}
+      {state.found ? (
+        <Verdict found={state.found} />
+      ) : state.problem ? null : (
+        <Empty title="May they?">
+          Choose somebody and say what they ask for: the verdict comes here, with the statement that decides it and
+          every one that was considered.
+        </Empty>
+      )}
     </Split>
   );
 }
@@ -159,7 +238,10 @@ function many(known: Principals): boolean {
 function Verdict({ found }: { found: Explanation }) {
   return (
     <>
-      <Notice tone={found.allowed ? "good" : "error"} title={found.accesses.length ? (found.allowed ? "Allowed" : "Denied") : "Nothing needs a permission"}>
+      <Notice
+        tone={found.allowed ? "good" : "error"}
+        title={found.accesses.length ? (found.allowed ? "Allowed" : "Denied") : "Nothing needs a permission"}
+      >
         <code class="operations-arn">{found.principal}</code>
       </Notice>
       {found.accesses.map((access) => (
@@ -214,7 +296,11 @@ function Access({ access }: { access: ExplainedAccess }) {
                       {each.sid ? ` (${each.sid})` : ""}
                     </td>
                     <td class="muted">{each.source}</td>
-                    <td>{each.outcome === "condition" ? `its condition does not hold: ${each.condition ?? ""}` : each.outcome}</td>
+                    <td>
+                      {each.outcome === "condition"
+                        ? `its condition does not hold: ${each.condition ?? ""}`
+                        : each.outcome}
+                    </td>
                   </tr>
                 ))}
               </tbody>

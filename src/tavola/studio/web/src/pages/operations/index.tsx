@@ -4,7 +4,7 @@ import { useCommands } from "../../app/commands";
 import { useParam } from "../../app/router";
 import { session } from "../../app/session";
 import { Button, Empty, Notice, num, ProblemNotice, Segmented, Select, Spinner, Tabs } from "../../parts";
-import type { Operations } from "../../generated/api";
+import type { OperationsSummary } from "../../generated/api";
 import { PLACES, PLACES_MAX, setFilter, useFilters, WINDOWS } from "./asked";
 import { Dearest } from "./dearest";
 import { Explain } from "./explain";
@@ -22,14 +22,26 @@ const TABS = [
 
 export default function OperationsPage() {
   const [tab, setTab] = useParam("tab", "overview");
-  useCommands(TABS.map((each) => ({ id: `operations-${each.value}`, title: `Operations: ${each.label}`, group: "Operations", run: () => setTab(each.value) })));
+  useCommands(
+    TABS.map((each) => ({
+      id: `operations-${each.value}`,
+      title: `Operations: ${each.label}`,
+      group: "Operations",
+      run: () => setTab(each.value),
+    })),
+  );
   return (
     <div class="page operations-page">
       <div class="page-head">
         <h1>Operations</h1>
       </div>
       <Tabs label="Operations" tabs={TABS} value={tab} onChange={setTab} panel="operations-panel" />
-      <div id="operations-panel" role="tabpanel" aria-label={TABS.find((each) => each.value === tab)?.label ?? "Overview"} class="stack">
+      <div
+        id="operations-panel"
+        role="tabpanel"
+        aria-label={TABS.find((each) => each.value === tab)?.label ?? "Overview"}
+        class="stack"
+      >
         {tab === "log" ? <Log /> : tab === "iam" ? <Explain /> : <Watched tab={tab} />}
       </div>
     </div>
@@ -48,7 +60,13 @@ function Watched({ tab }: { tab: string }) {
     setFilter({ w: WINDOWS[(at + 1) % WINDOWS.length]?.value ?? "600" });
   };
   useCommands([
-    { id: "operations-pause", title: paused ? "Go on" : "Pause", keys: "p", group: "Operations", run: () => setPaused(!paused) },
+    {
+      id: "operations-pause",
+      title: paused ? "Go on" : "Pause",
+      keys: "p",
+      group: "Operations",
+      run: () => setPaused(!paused),
+    },
     { id: "operations-window", title: "The next window", keys: "w", group: "Operations", run: next },
   ]);
   if (live.problem?.code === "watch-missing") {
@@ -63,22 +81,48 @@ function Watched({ tab }: { tab: string }) {
       <Bar live={live} paused={paused} onPause={() => setPaused(!paused)} />
       {live.problem ? <ProblemNotice problem={live.problem} again={live.again} /> : null}
       {live.data?.seen === "studio" ? <OwnCalls /> : null}
-      {live.data?.seen === "engine" ? <p class="small muted">The studio's own calls are not counted{live.data.left_out ? ` (${num(live.data.left_out)} until now)` : ""}.</p> : null}
-      {live.data?.others && tab !== "dearest" ? <Others told={live.data} narrowed={filters.table !== "" || filters.operation !== ""} /> : null}
-      {live.data === null ? live.problem ? null : <Spinner /> : tab === "dearest" ? <Dearest paused={paused} /> : <Overview told={live.data} paused={paused} again={live.again} />}
+      {live.data?.seen === "engine" ? (
+        <p class="small muted">
+          The studio's own calls are not counted{live.data.left_out ? ` (${num(live.data.left_out)} until now)` : ""}.
+        </p>
+      ) : null}
+      {live.data?.others && tab !== "dearest" ? (
+        <Others told={live.data} narrowed={filters.table !== "" || filters.operation !== ""} />
+      ) : null}
+      {live.data === null ? (
+        live.problem ? null : (
+          <Spinner />
+        )
+      ) : tab === "dearest" ? (
+        <Dearest paused={paused} />
+      ) : (
+        <Overview told={live.data} paused={paused} again={live.again} />
+      )}
     </>
   );
 }
 
-function Bar({ live, paused, onPause }: { live: Lively<Operations>; paused: boolean; onPause: () => void }) {
+function Bar({ live, paused, onPause }: { live: Lively<OperationsSummary>; paused: boolean; onPause: () => void }) {
   const filters = useFilters();
   const tables = named(live.data?.tables ?? [], filters.table);
   const operations = named(live.data?.operations ?? [], filters.operation);
   return (
     <div class="row operations-bar">
       <Segmented label="Window" options={WINDOWS} value={String(filters.window_s)} onChange={(w) => setFilter({ w })} />
-      <Select label="Table" hideLabel value={filters.table} options={[{ value: "", label: "All tables" }, ...tables]} onChange={(t) => setFilter({ t })} />
-      <Select label="Operation" hideLabel value={filters.operation} options={[{ value: "", label: "All operations" }, ...operations]} onChange={(op) => setFilter({ op })} />
+      <Select
+        label="Table"
+        hideLabel
+        value={filters.table}
+        options={[{ value: "", label: "All tables" }, ...tables]}
+        onChange={(t) => setFilter({ t })}
+      />
+      <Select
+        label="Operation"
+        hideLabel
+        value={filters.operation}
+        options={[{ value: "", label: "All operations" }, ...operations]}
+        onChange={(op) => setFilter({ op })}
+      />
       {filters.table || filters.operation ? (
         <Button kind="quiet" onClick={() => setFilter({ t: "", op: "" })}>
           Clear
@@ -101,11 +145,13 @@ function everyMs(windowS: number): number {
   return windowS > 3600 ? 15_000 : windowS > 600 ? 5000 : 1000;
 }
 
-function Others({ told, narrowed }: { told: Operations; narrowed: boolean }) {
+function Others({ told, narrowed }: { told: OperationsSummary; narrowed: boolean }) {
   return (
     <Notice title={`${num(told.others)} calls are counted in sum alone`}>
       There were more kinds of calls at a time than are told apart. The sums of all tables and operations are whole;
-      {narrowed ? " with these filters some calls may be missing." : " a single table or operation may be told too low, and what it lacks is among the others."}
+      {narrowed
+        ? " with these filters some calls may be missing."
+        : " a single table or operation may be told too low, and what it lacks is among the others."}
     </Notice>
   );
 }
@@ -119,7 +165,8 @@ function OwnCalls() {
   const where = session.value?.where.text ?? "another process";
   return (
     <Notice title="Only the studio's own calls are seen">
-      The tables are at {where}, and nobody can look into another process. To see every call, let the server and the studio be one: <code>tavola serve FILE --studio</code>.
+      The tables are at {where}, and nobody can look into another process. To see every call, let the server and the
+      studio be one: <code>tavola serve FILE --studio</code>.
     </Notice>
   );
 }

@@ -12,9 +12,18 @@ export interface Lively<T> {
 }
 
 /** Ask now and every so many ms; paused, or in a tab that nobody sees, what is there stays. */
-export function useLive<E extends EndpointName>(endpoint: E, asks: Asks<E>, every: number, paused: boolean): Lively<Gives<E>> {
+export function useLive<E extends EndpointName>(
+  endpoint: E,
+  asks: Asks<E>,
+  every: number,
+  paused: boolean,
+): Lively<Gives<E>> {
   const shape = JSON.stringify(asks);
-  const [state, setState] = useState<{ data: Gives<E> | null; problem: Problem | null; shape: string }>({ data: null, problem: null, shape: "" });
+  const [state, setState] = useState<{ data: Gives<E> | null; problem: Problem | null; shape: string }>({
+    data: null,
+    problem: null,
+    shape: "",
+  });
   const [round, setRound] = useState(0);
   const asked = useRef("");
   useEffect(() => {
@@ -41,5 +50,10 @@ export function useLive<E extends EndpointName>(endpoint: E, asks: Asks<E>, ever
       giving.abort();
     };
   }, [endpoint, shape, every, paused, round]);
-  return { data: state.data, problem: state.problem, current: state.shape === shape, again: () => setRound((before) => before + 1) };
+  return {
+    data: state.data,
+    problem: state.problem,
+    current: state.shape === shape,
+    again: () => setRound((before) => before + 1),
+  };
 }

@@ -3,8 +3,22 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, problemOf, wasAborted } from "../../app/api";
 import { go, route } from "../../app/router";
 import { session } from "../../app/session";
-import type { AskLog, LogRow, Problem } from "../../generated/api";
-import { Button, Code, Drawer, Empty, ms, Notice, num, Panel, ProblemNotice, Select, Spinner, TextInput, VirtualRows } from "../../parts";
+import type { LogRequest, LogRow, Problem } from "../../generated/api";
+import {
+  Button,
+  Code,
+  Drawer,
+  Empty,
+  ms,
+  Notice,
+  num,
+  Panel,
+  ProblemNotice,
+  Select,
+  Spinner,
+  TextInput,
+  VirtualRows,
+} from "../../parts";
 
 const PAGE = 200;
 const SINCE = [
@@ -14,7 +28,10 @@ const SINCE = [
   { value: "21600", label: "Last 6 hours" },
   { value: "86400", label: "Last day" },
 ];
-const DECISIONS = ["", "open", "allowed", "denied", "unauthenticated", "refused"].map((value) => ({ value, label: value || "Any decision" }));
+const DECISIONS = ["", "open", "allowed", "denied", "unauthenticated", "refused"].map((value) => ({
+  value,
+  label: value || "Any decision",
+}));
 const FAULTS = [
   { value: "", label: "Any answer" },
   { value: "none", label: "Answered" },
@@ -38,10 +55,31 @@ export function Log() {
 }
 
 function Records() {
-  const { since = "", lop = "", lt = "", li = "", caller = "", dec = "", ans = "", hash = "", item = "", rec = "" } = route.value.params;
+  const {
+    since = "",
+    lop = "",
+    lt = "",
+    li = "",
+    caller = "",
+    dec = "",
+    ans = "",
+    hash = "",
+    item = "",
+    rec = "",
+  } = route.value.params;
   const [round, setRound] = useState(0);
   const asks = useMemo(
-    () => ({ since, operation: lop, table: lt, index: li, caller, decision: dec, fault: ans, key: hash, item: isObject(item) ? item : "" }),
+    () => ({
+      since,
+      operation: lop,
+      table: lt,
+      index: li,
+      caller,
+      decision: dec,
+      fault: ans,
+      key: hash,
+      item: isObject(item) ? item : "",
+    }),
     [since, lop, lt, li, caller, dec, ans, hash, item],
   );
   const { held, further } = usePages(asks, round);
@@ -59,11 +97,36 @@ function Records() {
           ))}
         </datalist>
         <TextInput label="Index" value={li} placeholder="that was read" onInput={(value) => set({ li: value })} />
-        <TextInput label="Caller" value={caller} placeholder="a name, ARN or key" onInput={(value) => set({ caller: value })} />
+        <TextInput
+          label="Caller"
+          value={caller}
+          placeholder="a name, ARN or key"
+          onInput={(value) => set({ caller: value })}
+        />
         <Select label="Decision" value={dec} options={DECISIONS} onChange={(value) => set({ dec: value })} />
-        <Select label="Answer" value={ans} options={answers(held.rows, ans)} onChange={(value) => set({ ans: value })} />
-        <TextInput label="Item" mono value={item} placeholder={'{"pk": {"S": "…"}}'} wrong={item && !isObject(item) ? "No JSON yet" : null} title="A key in DynamoDB JSON, hash attribute first; alone, its whole partition" onInput={(value) => set({ item: value })} />
-        <TextInput label="Hash of a key" mono value={hash} disabled={item !== ""} placeholder="as a record has it" onInput={(value) => set({ hash: value })} />
+        <Select
+          label="Answer"
+          value={ans}
+          options={answers(held.rows, ans)}
+          onChange={(value) => set({ ans: value })}
+        />
+        <TextInput
+          label="Item"
+          mono
+          value={item}
+          placeholder={'{"pk": {"S": "…"}}'}
+          wrong={item && !isObject(item) ? "No JSON yet" : null}
+          title="A key in DynamoDB JSON, hash attribute first; alone, its whole partition"
+          onInput={(value) => set({ item: value })}
+        />
+        <TextInput
+          label="Hash of a key"
+          mono
+          value={hash}
+          disabled={item !== ""}
+          placeholder="as a record has it"
+          onInput={(value) => set({ hash: value })}
+        />
         <Button onClick={() => setRound(round + 1)}>Look again</Button>
         {Object.values(asks).some(Boolean) ? (
           <Button kind="quiet" onClick={() => set(NOTHING)}>
@@ -72,13 +135,21 @@ function Records() {
         ) : null}
       </div>
       {held.problem ? <ProblemNotice problem={held.problem} again={() => setRound(round + 1)} /> : null}
-      {held.deep ? <Notice title="There is more, further back">These are the newest {num(held.rows.length)}. Narrow the time, or give a filter, to come to what is older.</Notice> : null}
+      {held.deep ? (
+        <Notice title="There is more, further back">
+          These are the newest {num(held.rows.length)}. Narrow the time, or give a filter, to come to what is older.
+        </Notice>
+      ) : null}
       <Panel
         title="Access log"
         flush
         actions={
           <span class="small muted" role="status">
-            {held.loading ? <Spinner /> : `${num(held.rows.length)} ${held.more || held.deep ? "so far, newest first" : held.rows.length === 1 ? "record" : "records"}`}
+            {held.loading ? (
+              <Spinner />
+            ) : (
+              `${num(held.rows.length)} ${held.more || held.deep ? "so far, newest first" : held.rows.length === 1 ? "record" : "records"}`
+            )}
           </span>
         }
       >
@@ -104,13 +175,22 @@ function Records() {
               role="group"
               aria-label="Records of the access log"
               onNearEnd={further}
-              render={(at) => <Row key={at} row={held.rows[at]} open={(row) => go({ params: { rec: idOf(row) } }, { replace: true })} />}
+              render={(at) => (
+                <Row
+                  key={at}
+                  row={held.rows[at]}
+                  open={(row) => go({ params: { rec: idOf(row) } }, { replace: true })}
+                />
+              )}
             />
           </>
         )}
       </Panel>
       {open ? (
-        <Drawer title={`${open.operation} at ${open.time}`} onClose={() => go({ params: { rec: null } }, { replace: true })}>
+        <Drawer
+          title={`${open.operation} at ${open.time}`}
+          onClose={() => go({ params: { rec: null } }, { replace: true })}
+        >
           <div class="stack">
             {keysOf(open).map((key) => (
               <p key={key} class="row">
@@ -131,7 +211,9 @@ function Records() {
 function NoLog() {
   return (
     <Empty title="No access log is kept">
-      The server can write down every call: who, what, when, what was decided, what it consumed. Start it so: <code>tavola serve FILE --studio --access-log access.log</code>. A log that is there is read with <code>tavola studio --access-log access.log</code>.
+      The server can write down every call: who, what, when, what was decided, what it consumed. Start it so:{" "}
+      <code>tavola serve FILE --studio --access-log access.log</code>. A log that is there is read with{" "}
+      <code>tavola studio --access-log access.log</code>.
     </Empty>
   );
 }
@@ -150,7 +232,10 @@ function Row({ row, open }: { row: LogRow | undefined; open: (row: LogRow) => vo
       <span class={`cut ${row.answer === "ok" ? "muted" : "warn"}`} title={row.answer}>
         {row.answer}
       </span>
-      <span class={`cut ${row.decision === "denied" || row.decision === "unauthenticated" ? "bad" : ""}`} title={row.decided_by || undefined}>
+      <span
+        class={`cut ${row.decision === "denied" || row.decision === "unauthenticated" ? "bad" : ""}`}
+        title={row.decided_by || undefined}
+      >
         {row.decision || "–"}
       </span>
       <span class="num">{row.took_ms === null || row.took_ms === undefined ? "–" : ms(row.took_ms)}</span>
@@ -185,7 +270,8 @@ const KEYS_SHOWN = 8;
 
 /** Return the hashes of the keys that a record has, the first few. */
 function keysOf(row: LogRow): string[] {
-  const told = row.record["requestParameters"] as { keys?: unknown; tables?: readonly { keys?: unknown }[] } | null | undefined;
+  const told = row.record["requestParameters"] as
+    { keys?: unknown; tables?: readonly { keys?: unknown }[] } | null | undefined;
   const places = told?.tables ?? (told ? [told] : []);
   const keys = places.flatMap((place) => (Array.isArray(place.keys) ? (place.keys as unknown[]) : []));
   return [...new Set(keys.filter((key) => typeof key === "string"))].slice(0, KEYS_SHOWN);
@@ -209,9 +295,19 @@ function usePages(filters: Filters, round: number): { held: Held; further: () =>
   const asking = useRef<AbortController | null>(null); // what is under way; whatever is asked anew ends it
   const ask = (skip: number, until: number | null, giving: AbortController) =>
     call("GET /access/log", asked(filters, skip, until), { signal: giving.signal })
-      .then((page) => setHeld((before) => ({ rows: skip ? [...before.rows, ...page.rows] : page.rows, more: page.more, deep: page.deep, until: page.until_s, problem: null, loading: false })))
+      .then((page) =>
+        setHeld((before) => ({
+          rows: skip ? [...before.rows, ...page.rows] : page.rows,
+          more: page.more,
+          deep: page.deep,
+          until: page.until_s,
+          problem: null,
+          loading: false,
+        })),
+      )
       .catch((thrown: unknown) => {
-        if (!wasAborted(thrown)) setHeld((before) => ({ ...(skip ? before : NONE), problem: problemOf(thrown), loading: false }));
+        if (!wasAborted(thrown))
+          setHeld((before) => ({ ...(skip ? before : NONE), problem: problemOf(thrown), loading: false }));
       })
       .finally(() => {
         if (asking.current === giving) asking.current = null;
@@ -235,7 +331,13 @@ function usePages(filters: Filters, round: number): { held: Held; further: () =>
   return { held, further };
 }
 
-function asked(filters: Filters, skip: number, until: number | null): AskLog {
+function asked(filters: Filters, skip: number, until: number | null): LogRequest {
   const { since, ...rest } = filters;
-  return { ...rest, limit: PAGE, skip, ...(since ? { since_s: Date.now() / 1000 - Number(since) } : {}), ...(until === null ? {} : { until_s: until }) };
+  return {
+    ...rest,
+    limit: PAGE,
+    skip,
+    ...(since ? { since_s: Date.now() / 1000 - Number(since) } : {}),
+    ...(until === null ? {} : { until_s: until }),
+  };
 }

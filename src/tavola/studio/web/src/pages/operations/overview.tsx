@@ -1,7 +1,7 @@
 // Overview: the numbers of a window at a glance, over time, and by operation.
 import { useMemo, useState } from "preact/hooks";
 import { call, problemOf } from "../../app/api";
-import type { Operations, OperationTotals, Problem } from "../../generated/api";
+import type { OperationsSummary, OperationTotals, Problem } from "../../generated/api";
 import { Badge, Button, Empty, ms, num, Panel, ProblemNotice, type Series, Stat, Stats, TimeChart } from "../../parts";
 import { isOthers, setFilter, useFilters, windowText } from "./asked";
 import { Capacity } from "./capacity";
@@ -11,7 +11,7 @@ import { Troubles } from "./troubles";
 const ROWS = 12;
 const QUIET = /^(Describe|List)/;
 
-export function Overview({ told, paused, again }: { told: Operations; paused: boolean; again: () => void }) {
+export function Overview({ told, paused, again }: { told: OperationsSummary; paused: boolean; again: () => void }) {
   const filters = useFilters();
   const narrowed = filters.table !== "" || filters.operation !== "";
   if (!narrowed && told.rows.every((row) => QUIET.test(row.operation))) return <NoTraffic told={told} again={again} />;
@@ -19,7 +19,10 @@ export function Overview({ told, paused, again }: { told: Operations; paused: bo
     <>
       <Tiles totals={told.totals} seconds={told.window_s} />
       {narrowed && told.totals.requests === 0 ? (
-        <Empty title="Nothing like that was asked" actions={<Button onClick={() => setFilter({ t: "", op: "" })}>Show everything</Button>}>
+        <Empty
+          title="Nothing like that was asked"
+          actions={<Button onClick={() => setFilter({ t: "", op: "" })}>Show everything</Button>}
+        >
           In {windowText(told.window_s)} there was no such call.
         </Empty>
       ) : (
@@ -37,7 +40,7 @@ export function Overview({ told, paused, again }: { told: Operations; paused: bo
   );
 }
 
-function NoTraffic({ told, again }: { told: Operations; again: () => void }) {
+function NoTraffic({ told, again }: { told: OperationsSummary; again: () => void }) {
   const [state, setState] = useState<{ busy: boolean; problem: Problem | null }>({ busy: false, problem: null });
   const read = async () => {
     setState({ busy: true, problem: null });
@@ -59,7 +62,8 @@ function NoTraffic({ told, again }: { told: Operations; again: () => void }) {
           </Button>
         }
       >
-        In {windowText(told.window_s)} nobody read or wrote an item. Use a program with these tables, or run a few harmless reads from here: a page of each table, some items, some collections.
+        In {windowText(told.window_s)} nobody read or wrote an item. Use a program with these tables, or run a few
+        harmless reads from here: a page of each table, some items, some collections.
       </Empty>
       {state.problem ? <ProblemNotice problem={state.problem} /> : null}
     </>
@@ -73,14 +77,41 @@ function Tiles({ totals, seconds }: { totals: OperationTotals; seconds: number }
   return (
     <Panel>
       <Stats>
-        <Stat label="Requests / s" value={num(totals.per_second)} beside={`${num(totals.requests)} in ${windowText(seconds)}`} />
+        <Stat
+          label="Requests / s"
+          value={num(totals.per_second)}
+          beside={`${num(totals.requests)} in ${windowText(seconds)}`}
+        />
         <Stat label="p50" value={took(totals.p50_ms)} beside={`p90 ${took(totals.p90_ms)}`} />
         <Stat label="p99" value={took(totals.p99_ms)} beside={`p99.9 ${took(totals.p999_ms)}`} />
-        <Stat label="Slowest" value={took(totals.requests ? totals.slowest_ms : null)} beside={`mean ${took(totals.mean_ms)}`} />
-        <Stat label="Other faults" value={num(other)} beside={share(other, totals.requests)} {...(other ? { tone: "warn" as const } : {})} />
-        <Stat label="Throttles" value={num(totals.throttles)} beside={share(totals.throttles, totals.requests)} {...(totals.throttles ? { tone: "bad" as const } : {})} />
-        <Stat label="Failed conditions" value={num(totals.conditions)} beside={share(totals.conditions, totals.requests)} />
-        <Stat label="Conflicts" value={num(totals.conflicts)} beside={share(totals.conflicts, totals.requests)} {...(totals.conflicts ? { tone: "warn" as const } : {})} />
+        <Stat
+          label="Slowest"
+          value={took(totals.requests ? totals.slowest_ms : null)}
+          beside={`mean ${took(totals.mean_ms)}`}
+        />
+        <Stat
+          label="Other faults"
+          value={num(other)}
+          beside={share(other, totals.requests)}
+          {...(other ? { tone: "warn" as const } : {})}
+        />
+        <Stat
+          label="Throttles"
+          value={num(totals.throttles)}
+          beside={share(totals.throttles, totals.requests)}
+          {...(totals.throttles ? { tone: "bad" as const } : {})}
+        />
+        <Stat
+          label="Failed conditions"
+          value={num(totals.conditions)}
+          beside={share(totals.conditions, totals.requests)}
+        />
+        <Stat
+          label="Conflicts"
+          value={num(totals.conflicts)}
+          beside={share(totals.conflicts, totals.requests)}
+          {...(totals.conflicts ? { tone: "warn" as const } : {})}
+        />
       </Stats>
       {codes.length ? (
         <div class="row tight operations-codes" aria-label="Faults by code">
@@ -104,7 +135,7 @@ function share(part: number, whole: number): string {
   return whole ? `${num((part / whole) * 100)} % of requests` : "none asked";
 }
 
-function Requests({ told }: { told: Operations }) {
+function Requests({ told }: { told: OperationsSummary }) {
   const { times, series, describe } = useMemo(() => {
     const at = steps(told);
     const requests = at.rate(told.series.requests);
@@ -127,7 +158,7 @@ function Requests({ told }: { told: Operations }) {
   );
 }
 
-function Latency({ told }: { told: Operations }) {
+function Latency({ told }: { told: OperationsSummary }) {
   const { times, series } = useMemo(() => {
     const at = steps(told);
     const lines: Series[] = [
@@ -152,7 +183,7 @@ function Latency({ told }: { told: Operations }) {
   );
 }
 
-function Rows({ told }: { told: Operations }) {
+function Rows({ told }: { told: OperationsSummary }) {
   const [all, setAll] = useState(false);
   const rows = all ? told.rows : told.rows.slice(0, ROWS);
   return (
@@ -163,7 +194,18 @@ function Rows({ told }: { told: Operations }) {
             <tr>
               <th scope="col">Operation</th>
               <th scope="col">Table</th>
-              {["Requests", "p50", "p99", "Slowest", "Other faults", "Throttles", "Conditions", "Conflicts", "Reads", "Writes"].map((name) => (
+              {[
+                "Requests",
+                "p50",
+                "p99",
+                "Slowest",
+                "Other faults",
+                "Throttles",
+                "Conditions",
+                "Conflicts",
+                "Reads",
+                "Writes",
+              ].map((name) => (
                 <th scope="col" class="num" key={name}>
                   {name}
                 </th>
@@ -175,9 +217,18 @@ function Rows({ told }: { told: Operations }) {
               <tr key={`${operation} ${tables.join(",")}`}>
                 <th scope="row">
                   {operation.startsWith("(") ? (
-                    isOthers(operation) ? "All others" : "Unknown operations"
+                    isOthers(operation) ? (
+                      "All others"
+                    ) : (
+                      "Unknown operations"
+                    )
                   ) : (
-                    <button type="button" class="operations-link" title={`Show ${operation} alone`} onClick={() => setFilter({ op: operation })}>
+                    <button
+                      type="button"
+                      class="operations-link"
+                      title={`Show ${operation} alone`}
+                      onClick={() => setFilter({ op: operation })}
+                    >
                       {operation}
                     </button>
                   )}
@@ -187,7 +238,12 @@ function Rows({ told }: { told: Operations }) {
                     ? tables.map((table, at) => (
                         <span key={table}>
                           {at ? ", " : ""}
-                          <button type="button" class="operations-link" title={`Show ${table} alone`} onClick={() => setFilter({ t: table })}>
+                          <button
+                            type="button"
+                            class="operations-link"
+                            title={`Show ${table} alone`}
+                            onClick={() => setFilter({ t: table })}
+                          >
                             {table}
                           </button>
                         </span>

@@ -14,7 +14,10 @@ function requestOf(operation: string): Json {
   const keys = table?.keys ?? [];
   const Key = Object.fromEntries(keys.map((each) => [each.name, { [each.type]: each.type === "N" ? "1" : "…" }]));
   const hash = keys[0];
-  const first = { ExpressionAttributeNames: { "#k": hash?.name ?? "pk" }, ExpressionAttributeValues: { ":k": { [hash?.type ?? "S"]: "…" } } };
+  const first = {
+    ExpressionAttributeNames: { "#k": hash?.name ?? "pk" },
+    ExpressionAttributeValues: { ":k": { [hash?.type ?? "S"]: "…" } },
+  };
   switch (operation) {
     case "GetItem":
     case "DeleteItem":

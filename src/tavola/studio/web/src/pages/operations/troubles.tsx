@@ -1,6 +1,6 @@
 // Troubles: the last calls that were throttled, met another transaction, or whose condition did not hold.
 import { useState } from "preact/hooks";
-import type { TroubleRow } from "../../generated/api";
+import type { FailedCallRow } from "../../generated/api";
 import { Button, Code, Drawer, Panel } from "../../parts";
 import { clock, useFilters } from "./asked";
 import { useLive } from "./live";
@@ -11,7 +11,7 @@ export function Troubles({ paused, counted }: { paused: boolean; counted: number
   const filters = useFilters();
   const live = useLive("GET /operations/troubles", filters, 3000, paused || counted === 0);
   const [all, setAll] = useState(false);
-  const [open, setOpen] = useState<TroubleRow | null>(null);
+  const [open, setOpen] = useState<FailedCallRow | null>(null);
   const rows = live.data?.rows ?? [];
   if (!counted || !rows.length) return null;
   return (

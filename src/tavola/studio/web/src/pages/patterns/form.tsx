@@ -15,9 +15,20 @@ const HINTS: Readonly<Partial<Record<PatternParameter["kind"], string>>> = {
 };
 const NAMES: Readonly<Record<string, string>> = { begins_with: "begins with", in: "one of" };
 
-export function PatternForm({ pattern, running, again }: { pattern: DesignedPattern; running: boolean; again: () => void }) {
+export function PatternForm({
+  pattern,
+  running,
+  again,
+}: {
+  pattern: DesignedPattern;
+  running: boolean;
+  again: () => void;
+}) {
   const params = route.value.params;
-  const shape = Object.entries(params).filter(([name]) => /^([pou]\.|run|desc|limit|strong)/.test(name)).map(String).join("&");
+  const shape = Object.entries(params)
+    .filter(([name]) => /^([pou]\.|run|desc|limit|strong)/.test(name))
+    .map(String)
+    .join("&");
   const [draft, setDraft] = useState<Draft>(() => draftOf(pattern, params));
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const wants = pattern.runnable && pattern.parameters.some((each) => each.required);
@@ -42,7 +53,20 @@ export function PatternForm({ pattern, running, again }: { pattern: DesignedPatt
     commit(pattern, draft);
     if (location.search === before) again();
   };
-  useCommands(pattern.runnable ? [{ id: "patterns-run", title: "Run the pattern", keys: "mod+enter", group: "Access patterns", always: true, run }] : []);
+  useCommands(
+    pattern.runnable
+      ? [
+          {
+            id: "patterns-run",
+            title: "Run the pattern",
+            keys: "mod+enter",
+            group: "Access patterns",
+            always: true,
+            run,
+          },
+        ]
+      : [],
+  );
   return (
     <form
       class="stack"
@@ -55,7 +79,13 @@ export function PatternForm({ pattern, running, again }: { pattern: DesignedPatt
       {pattern.parameters.length ? (
         <div class="patterns-fields">
           {pattern.parameters.map((each) => (
-            <Parameter key={each.name} parameter={each} draft={draft} example={values[each.name] ?? ""} onChange={change} />
+            <Parameter
+              key={each.name}
+              parameter={each}
+              draft={draft}
+              example={values[each.name] ?? ""}
+              onChange={change}
+            />
           ))}
         </div>
       ) : (
@@ -66,15 +96,34 @@ export function PatternForm({ pattern, running, again }: { pattern: DesignedPatt
           {pattern.ordered ? (
             <Segmented
               label="Order"
-              options={[{ value: "up", label: "First to last" }, { value: "down", label: "Last to first" }]}
+              options={[
+                { value: "up", label: "First to last" },
+                { value: "down", label: "Last to first" },
+              ]}
               value={draft.newestFirst ? "down" : "up"}
               onChange={(value) => change({ ...draft, newestFirst: value === "down" })}
             />
           ) : null}
           {pattern.operation === "Query" || pattern.operation === "Scan" ? (
-            <TextInput label="Limit" type="number" min={1} class="patterns-limit" value={draft.limit} placeholder="all" onInput={(limit) => change({ ...draft, limit })} />
+            <TextInput
+              label="Limit"
+              type="number"
+              min={1}
+              class="patterns-limit"
+              value={draft.limit}
+              placeholder="all"
+              onInput={(limit) => change({ ...draft, limit })}
+            />
           ) : null}
-          {pattern.consistency ? <Checkbox label="Consistent read" checked={draft.consistent} onChange={(consistent) => change({ ...draft, consistent })} /> : <span class="small muted">A global index is read eventually.</span>}
+          {pattern.consistency ? (
+            <Checkbox
+              label="Consistent read"
+              checked={draft.consistent}
+              onChange={(consistent) => change({ ...draft, consistent })}
+            />
+          ) : (
+            <span class="small muted">A global index is read eventually.</span>
+          )}
         </div>
       ) : null}
       <div class="row">
@@ -91,14 +140,31 @@ export function PatternForm({ pattern, running, again }: { pattern: DesignedPatt
 }
 
 /** Return a draft with an example in every field that must be given, is still empty and was not emptied by hand. */
-function filled(pattern: DesignedPattern, draft: Draft, values: Readonly<Record<string, string>>, touched: ReadonlySet<string>): Draft {
+function filled(
+  pattern: DesignedPattern,
+  draft: Draft,
+  values: Readonly<Record<string, string>>,
+  touched: ReadonlySet<string>,
+): Draft {
   return pattern.parameters.reduce((before, each) => {
     const told = values[each.name];
-    return each.required && told && !touched.has(each.name) && entryOf(before, each.name).value === "" ? withEntry(before, each.name, { value: told }) : before;
+    return each.required && told && !touched.has(each.name) && entryOf(before, each.name).value === ""
+      ? withEntry(before, each.name, { value: told })
+      : before;
   }, draft);
 }
 
-function Parameter({ parameter, draft, example, onChange }: { parameter: PatternParameter; draft: Draft; example: string; onChange: (draft: Draft, name: string) => void }) {
+function Parameter({
+  parameter,
+  draft,
+  example,
+  onChange,
+}: {
+  parameter: PatternParameter;
+  draft: Draft;
+  example: string;
+  onChange: (draft: Draft, name: string) => void;
+}) {
   const entry = entryOf(draft, parameter.name);
   const set = (change: Partial<typeof entry>) => onChange(withEntry(draft, parameter.name, change), parameter.name);
   if (parameter.constant.length) {
@@ -111,7 +177,8 @@ function Parameter({ parameter, draft, example, onChange }: { parameter: Pattern
       </div>
     );
   }
-  const hint = parameter.role === "filter" ? "a filter: what it leaves out is read and paid for" : parameter.description;
+  const hint =
+    parameter.role === "filter" ? "a filter: what it leaves out is read and paid for" : parameter.description;
   const between = entry.operator === "between";
   return (
     <div class={`patterns-parameter ${parameter.role}`}>
@@ -124,19 +191,57 @@ function Parameter({ parameter, draft, example, onChange }: { parameter: Pattern
           onChange={(operator) => set({ operator })}
         />
       ) : null}
-      <Input parameter={parameter} label={parameter.name} value={entry.value} example={example} hint={hint} onInput={(value) => set({ value })} />
-      {between ? <Input parameter={parameter} label={`${parameter.name}, to`} value={entry.until} example="" hint="" onInput={(until) => set({ until })} /> : null}
+      <Input
+        parameter={parameter}
+        label={parameter.name}
+        value={entry.value}
+        example={example}
+        hint={hint}
+        onInput={(value) => set({ value })}
+      />
+      {between ? (
+        <Input
+          parameter={parameter}
+          label={`${parameter.name}, to`}
+          value={entry.until}
+          example=""
+          hint=""
+          onInput={(until) => set({ until })}
+        />
+      ) : null}
     </div>
   );
 }
 
-function Input({ parameter, label, value, example, hint, onInput }: { parameter: PatternParameter; label: string; value: string; example: string; hint: string; onInput: (value: string) => void }) {
+function Input({
+  parameter,
+  label,
+  value,
+  example,
+  hint,
+  onInput,
+}: {
+  parameter: PatternParameter;
+  label: string;
+  value: string;
+  example: string;
+  hint: string;
+  onInput: (value: string) => void;
+}) {
   const many = parameter.operators[0] === "in";
   const choices = parameter.kind === "bool" ? ["true", "false"] : parameter.choices;
   const more = hint ? { hint } : {};
   if (choices.length && !many) {
     const options: Option[] = choices.map((each) => ({ value: each, label: each }));
-    return <Select label={label} value={value} options={[{ value: "", label: parameter.required ? "choose…" : "any" }, ...options]} onChange={onInput} {...more} />;
+    return (
+      <Select
+        label={label}
+        value={value}
+        options={[{ value: "", label: parameter.required ? "choose…" : "any" }, ...options]}
+        onChange={onInput}
+        {...more}
+      />
+    );
   }
   const day = parameter.kind === "date" && !many;
   return (

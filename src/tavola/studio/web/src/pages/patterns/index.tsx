@@ -27,39 +27,60 @@ export default function PatternsPage() {
   const listed = useAsk("GET /patterns", designed ? { table: null } : null);
   const [chosen] = useParam("pattern");
   useCommands([
-    { id: "patterns-coverage", title: "Show which index serves which pattern", keys: "c", group: "Access patterns", run: () => setView("coverage") },
+    {
+      id: "patterns-coverage",
+      title: "Show which index serves which pattern",
+      keys: "c",
+      group: "Access patterns",
+      run: () => setView("coverage"),
+    },
     { id: "patterns-ask", title: "Ask a pattern", keys: "a", group: "Access patterns", run: () => setView("ask") },
   ]);
   if (!designed) {
     return (
       <div class="page">
-        <Empty whole title="There is no design">Access patterns come from a design. Start the studio with the module that declares it: tavola studio shop.model</Empty>
+        <Empty whole title="There is no design">
+          Access patterns come from a design. Start the studio with the module that declares it: tavola studio
+          shop.model
+        </Empty>
       </div>
     );
   }
   const all = listed.data?.patterns ?? [];
   const here = all.filter((each) => each.table === table || each.table === "");
-  const pattern = all.find((each) => each.id === chosen) ?? (chosen ? undefined : here.find((each) => each.kind === "query") ?? here[0]);
+  const pattern =
+    all.find((each) => each.id === chosen) ??
+    (chosen ? undefined : (here.find((each) => each.kind === "query") ?? here[0]));
   return (
     <div class="page patterns-page">
       <div class="page-head">
         <h1>
           Access patterns <span class="muted">· {table}</span>
         </h1>
-        <Tabs label="View" tabs={VIEWS} value={view} onChange={(value) => go({ params: { view: value === "ask" ? null : value } })} panel="patterns-panel" />
+        <Tabs
+          label="View"
+          tabs={VIEWS}
+          value={view}
+          onChange={(value) => go({ params: { view: value === "ask" ? null : value } })}
+          panel="patterns-panel"
+        />
       </div>
       {listed.problem ? <ProblemNotice problem={listed.problem} again={listed.again} /> : null}
       <div id="patterns-panel" role="tabpanel" aria-label={view === "coverage" ? "Coverage" : "Ask"}>
         {view === "coverage" ? (
           <Matrix table={table} />
         ) : !listed.data ? (
-          listed.loading ? <Spinner /> : null
+          listed.loading ? (
+            <Spinner />
+          ) : null
         ) : here.length ? (
           <Split side={<PatternList patterns={here} chosen={pattern?.id ?? ""} />}>
             {pattern ? <Asking key={pattern.id} pattern={pattern} /> : <Unknown id={chosen} />}
           </Split>
         ) : (
-          <Empty title="The design says nothing of this table">It declares no entity that lives in {table}, so there is nothing to ask by name. Browse it instead.</Empty>
+          <Empty title="The design says nothing of this table">
+            It declares no entity that lives in {table}, so there is nothing to ask by name. Browse it instead.
+          </Empty>
         )}
       </div>
     </div>
@@ -68,7 +89,14 @@ export default function PatternsPage() {
 
 function Unknown({ id }: { id: string }) {
   return (
-    <Empty title="There is no such access pattern" actions={<button type="button" class="button" onClick={() => choose("")}>Show the first</button>}>
+    <Empty
+      title="There is no such access pattern"
+      actions={
+        <button type="button" class="button" onClick={() => choose("")}>
+          Show the first
+        </button>
+      }
+    >
       The address names {id}, which the design does not have. It may have been renamed since the link was made.
     </Empty>
   );
@@ -82,7 +110,8 @@ function Asking({ pattern }: { pattern: DesignedPattern }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     // On a phone the list stands above: what was chosen comes into view.
-    if (params["pattern"] && matchMedia("(max-width: 900px)").matches) heading.current?.scrollIntoView({ block: "start" });
+    if (params["pattern"] && matchMedia("(max-width: 900px)").matches)
+      heading.current?.scrollIntoView({ block: "start" });
   }, [pattern.id]);
   return (
     <>
@@ -90,7 +119,11 @@ function Asking({ pattern }: { pattern: DesignedPattern }) {
         <div class="stack">
           <PatternHead pattern={pattern} />
           {pattern.description ? <p class="muted">{pattern.description}</p> : null}
-          {pattern.runnable ? <PatternForm pattern={pattern} running={ran.loading} again={ran.again} /> : <Notice tone={pattern.kind === "write" ? "info" : "warning"}>{pattern.reason}</Notice>}
+          {pattern.runnable ? (
+            <PatternForm pattern={pattern} running={ran.loading} again={ran.again} />
+          ) : (
+            <Notice tone={pattern.kind === "write" ? "info" : "warning"}>{pattern.reason}</Notice>
+          )}
         </div>
       </Panel>
       <p class="hidden-text" role="status">

@@ -15,7 +15,16 @@ const GROUPS: readonly [DesignedPattern["kind"], string][] = [
 
 /** Tell whether a pattern is what somebody looks for. */
 function fits(pattern: DesignedPattern, words: readonly string[]): boolean {
-  const told = [pattern.title, pattern.place, pattern.index ?? "", pattern.operation, ...pattern.entities, ...pattern.parameters.map((each) => each.name)].join(" ").toLowerCase();
+  const told = [
+    pattern.title,
+    pattern.place,
+    pattern.index ?? "",
+    pattern.operation,
+    ...pattern.entities,
+    ...pattern.parameters.map((each) => each.name),
+  ]
+    .join(" ")
+    .toLowerCase();
   return words.every((word) => told.includes(word));
 }
 
@@ -25,7 +34,15 @@ export function PatternList({ patterns, chosen }: { patterns: readonly DesignedP
   const list = useRef<HTMLDivElement>(null);
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   const found = useMemo(() => patterns.filter((each) => fits(each, words)), [patterns, search]);
-  useCommands([{ id: "patterns-search", title: "Find an access pattern", keys: "/", group: "Access patterns", run: () => input.current?.focus() }]);
+  useCommands([
+    {
+      id: "patterns-search",
+      title: "Find an access pattern",
+      keys: "/",
+      group: "Access patterns",
+      run: () => input.current?.focus(),
+    },
+  ]);
   const move = (event: KeyboardEvent) => {
     const all = [...(list.current?.querySelectorAll<HTMLElement>("a") ?? [])];
     const at = all.indexOf(document.activeElement as HTMLElement);
@@ -39,7 +56,15 @@ export function PatternList({ patterns, chosen }: { patterns: readonly DesignedP
     <Panel flush>
       <div class="patterns-list" onKeyDown={move}>
         <div class="patterns-search">
-          <TextInput label="Find a pattern" type="search" value={search} onInput={setSearch} placeholder="title, entity, index…" inputRef={input} hideLabel />
+          <TextInput
+            label="Find a pattern"
+            type="search"
+            value={search}
+            onInput={setSearch}
+            placeholder="title, entity, index…"
+            inputRef={input}
+            hideLabel
+          />
           <span class="small muted" role="status">
             {found.length === patterns.length ? `${patterns.length} patterns` : `${found.length} of ${patterns.length}`}
           </span>
@@ -81,7 +106,11 @@ function Entry({ pattern, current }: { pattern: DesignedPattern; current: boolea
         {pattern.entities.slice(0, 2).map((name) => (
           <Chip key={name} name={name} />
         ))}
-        {pattern.entities.length > 2 ? <span class="nowrap" title={pattern.entities.slice(2).join(", ")}>+{pattern.entities.length - 2}</span> : null}
+        {pattern.entities.length > 2 ? (
+          <span class="nowrap" title={pattern.entities.slice(2).join(", ")}>
+            +{pattern.entities.length - 2}
+          </span>
+        ) : null}
         {pattern.index ? <span class="cut">{pattern.index}</span> : null}
         {pattern.per_second === null ? null : <span class="nowrap">{num(pattern.per_second)}/s</span>}
         {pattern.kind === "need" && !pattern.runnable ? <Badge tone="bad">unserved</Badge> : null}

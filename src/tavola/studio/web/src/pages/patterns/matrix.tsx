@@ -5,7 +5,14 @@ import type { CoverageCell, CoverageColumn, CoverageRow, CoverageTable } from ".
 import { Badge, Empty, Panel, ProblemNotice, Spinner, Stat, Stats } from "../../parts";
 import { choose } from "./state";
 
-const SIGNS: Readonly<Record<CoverageCell["state"], string>> = { "": "", serves: "●", could: "○", filters: "◐", scans: "✕", writes: "w" };
+const SIGNS: Readonly<Record<CoverageCell["state"], string>> = {
+  "": "",
+  serves: "●",
+  could: "○",
+  filters: "◐",
+  scans: "✕",
+  writes: "w",
+};
 const STATES: Readonly<Record<CoverageRow["state"], { label: string; tone?: "bad" | "warn" }>> = {
   served: { label: "served" },
   filtered: { label: "filtered", tone: "warn" },
@@ -26,7 +33,11 @@ export function Matrix({ table }: { table: string }) {
         <Stats>
           <Stat label="ways of reading" value={told.patterns} />
           <Stat label="served by a key" value={told.served} {...(told.unserved ? {} : { tone: "good" as const })} />
-          <Stat label="unserved or scanned" value={told.unserved} {...(told.unserved ? { tone: "bad" as const } : {})} />
+          <Stat
+            label="unserved or scanned"
+            value={told.unserved}
+            {...(told.unserved ? { tone: "bad" as const } : {})}
+          />
           <Stat label="indexes" value={told.indexes} />
           <Stat label="indexes nobody asks" value={told.unused} {...(told.unused ? { tone: "warn" as const } : {})} />
         </Stats>
@@ -34,9 +45,12 @@ export function Matrix({ table }: { table: string }) {
       {here.map((each) => (
         <OneTable key={each.table} matrix={each} />
       ))}
-      {here.length ? null : <Empty title="The design says nothing of this table">Choose a table that it declares.</Empty>}
+      {here.length ? null : (
+        <Empty title="The design says nothing of this table">Choose a table that it declares.</Empty>
+      )}
       <p class="small muted">
-        ● serves it · ○ could serve it too · ◐ finds it and filters · ✕ scans · w is written with it. Arrow keys move, Enter opens a pattern.
+        ● serves it · ○ could serve it too · ◐ finds it and filters · ✕ scans · w is written with it. Arrow keys move,
+        Enter opens a pattern.
       </p>
     </div>
   );
@@ -48,7 +62,10 @@ function OneTable({ matrix }: { matrix: CoverageTable }) {
   const rows = [...matrix.rows].sort((one, other) => Number(one.kind === "write") - Number(other.kind === "write"));
   const wide = matrix.columns.length;
   const focus = (row: number, column: number) => {
-    const to: readonly [number, number] = [Math.max(0, Math.min(row, rows.length - 1)), Math.max(0, Math.min(column, wide))];
+    const to: readonly [number, number] = [
+      Math.max(0, Math.min(row, rows.length - 1)),
+      Math.max(0, Math.min(column, wide)),
+    ];
     setAt(to);
     body.current?.querySelector<HTMLElement>(`[data-at="${to[0]},${to[1]}"]`)?.focus();
   };
@@ -77,7 +94,13 @@ function OneTable({ matrix }: { matrix: CoverageTable }) {
   return (
     <Panel title={matrix.table || "Needs that no table answers"} flush>
       <div class="scroll-x">
-        <table class="patterns-matrix" role="grid" aria-label={`Patterns by index of ${matrix.table || "no table"}`} ref={body} onKeyDown={onKey}>
+        <table
+          class="patterns-matrix"
+          role="grid"
+          aria-label={`Patterns by index of ${matrix.table || "no table"}`}
+          ref={body}
+          onKeyDown={onKey}
+        >
           <thead>
             <tr role="row">
               <th scope="col" role="columnheader">
@@ -91,13 +114,29 @@ function OneTable({ matrix }: { matrix: CoverageTable }) {
           <tbody>
             {rows.map((row, down) => (
               <tr key={row.pattern} role="row" class={row.state}>
-                <th scope="row" role="rowheader" tabIndex={tab(down, 0)} data-at={`${down},0`} onFocus={() => setAt([down, 0])} onDblClick={() => choose(row.pattern)}>
+                <th
+                  scope="row"
+                  role="rowheader"
+                  tabIndex={tab(down, 0)}
+                  data-at={`${down},0`}
+                  onFocus={() => setAt([down, 0])}
+                  onDblClick={() => choose(row.pattern)}
+                >
                   <RowHead row={row} />
                 </th>
                 {row.cells.map((cell, along) => (
-                  <td key={along} role="gridcell" class={cell.state} tabIndex={tab(down, along + 1)} data-at={`${down},${along + 1}`} title={cell.told || undefined} onFocus={() => setAt([down, along + 1])} onClick={() => setAt([down, along + 1])}>
+                  <td
+                    key={along}
+                    role="gridcell"
+                    class={cell.state}
+                    tabIndex={tab(down, along + 1)}
+                    data-at={`${down},${along + 1}`}
+                    title={cell.text || undefined}
+                    onFocus={() => setAt([down, along + 1])}
+                    onClick={() => setAt([down, along + 1])}
+                  >
                     <span aria-hidden="true">{SIGNS[cell.state]}</span>
-                    <span class="hidden-text">{cell.told || "nothing"}</span>
+                    <span class="hidden-text">{cell.text || "nothing"}</span>
                   </td>
                 ))}
               </tr>
@@ -111,9 +150,16 @@ function OneTable({ matrix }: { matrix: CoverageTable }) {
 
 function Column({ column }: { column: CoverageColumn }) {
   return (
-    <th scope="col" role="columnheader" class={column.unused ? "unused" : ""} title={column.index ?? "the table itself"}>
+    <th
+      scope="col"
+      role="columnheader"
+      class={column.unused ? "unused" : ""}
+      title={column.index ?? "the table itself"}
+    >
       <span class="patterns-column">{column.index === null ? "table" : broken(column.index)}</span>
-      {column.index === null || column.label === column.index ? null : <span class="small muted">{broken(column.label)}</span>}
+      {column.index === null || column.label === column.index ? null : (
+        <span class="small muted">{broken(column.label)}</span>
+      )}
       <span class="small muted nowrap">{column.patterns === 1 ? "1 pattern" : `${column.patterns} patterns`}</span>
       {column.unused ? (
         <span class="patterns-unused">

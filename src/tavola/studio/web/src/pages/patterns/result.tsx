@@ -1,8 +1,32 @@
 // Result: what a run gave, took and cost; the numbers first, then the requests, then the rows.
 import { useState } from "preact/hooks";
 import { href } from "../../app/router";
-import type { AttributeValue, DesignedPattern, Item, PatternForecast, PatternRun, PlaceUnits, RanItem, RanRequest } from "../../generated/api";
-import { Badge, Button, cents, Chip, Code, Empty, money, ms, num, Panel, Segmented, Stat, Stats, Value } from "../../parts";
+import type {
+  AttributeValue,
+  DesignedPattern,
+  Item,
+  PatternForecast,
+  PatternRun,
+  TargetUnits,
+  RunItem,
+  RunRequest,
+} from "../../generated/api";
+import {
+  Badge,
+  Button,
+  cents,
+  Chip,
+  Code,
+  Empty,
+  money,
+  ms,
+  num,
+  Panel,
+  Segmented,
+  Stat,
+  Stats,
+  Value,
+} from "../../parts";
 
 const ROWS = 50; // shown until somebody asks for all
 const COLUMNS = 6; // attributes beside the keys
@@ -25,14 +49,52 @@ export function summary(run: PatternRun): string {
 export function Result({ pattern, run }: { pattern: DesignedPattern; run: PatternRun }) {
   return (
     <div class="stack patterns-result" data-testid="pattern-result">
-      <Panel title="What it took" actions={<span class="small muted">money at the prices of {run.book}, on demand</span>}>
+      <Panel
+        title="What it took"
+        actions={<span class="small muted">money at the prices of {run.book}, on demand</span>}
+      >
         <div class="stack">
           <Stats>
-            <Stat label="items" value={num(run.returned)} beside={run.read === run.returned ? (run.more ? "perhaps more are there" : "all there are") : `of ${num(run.read)} read`} />
-            <Stat label="calls" value={num(run.calls)} beside={`${run.requests.length} request${run.requests.length === 1 ? "" : "s"}`} />
-            <Stat label={run.write_units ? "units" : "read units"} value={num(run.read_units + run.write_units)} beside={run.forecast.units.length ? `foretold ${num(run.forecast.read + run.forecast.write)}` : "nothing foretold"} />
-            <Stat label="waste" value={run.waste === null ? "–" : `${num(run.waste)} ×`} beside="read ÷ returned" {...(run.waste !== null && run.waste > 2 ? { tone: "warn" as const } : {})} />
-            <Stat label="per million" value={run.usd_per_million === null ? "not known" : dollars(run.usd_per_million)} beside={run.forecast.usd_per_million === null || !run.forecast.units.length ? "" : `foretold ${dollars(run.forecast.usd_per_million)}`} />
+            <Stat
+              label="items"
+              value={num(run.returned)}
+              beside={
+                run.read === run.returned
+                  ? run.more
+                    ? "perhaps more are there"
+                    : "all there are"
+                  : `of ${num(run.read)} read`
+              }
+            />
+            <Stat
+              label="calls"
+              value={num(run.calls)}
+              beside={`${run.requests.length} request${run.requests.length === 1 ? "" : "s"}`}
+            />
+            <Stat
+              label={run.write_units ? "units" : "read units"}
+              value={num(run.read_units + run.write_units)}
+              beside={
+                run.forecast.units.length
+                  ? `foretold ${num(run.forecast.read + run.forecast.write)}`
+                  : "nothing foretold"
+              }
+            />
+            <Stat
+              label="waste"
+              value={run.waste === null ? "–" : `${num(run.waste)} ×`}
+              beside="read ÷ returned"
+              {...(run.waste !== null && run.waste > 2 ? { tone: "warn" as const } : {})}
+            />
+            <Stat
+              label="per million"
+              value={run.usd_per_million === null ? "not known" : dollars(run.usd_per_million)}
+              beside={
+                run.forecast.usd_per_million === null || !run.forecast.units.length
+                  ? ""
+                  : `foretold ${dollars(run.forecast.usd_per_million)}`
+              }
+            />
             <Stat label="latency" value={ms(run.latency_ms)} beside="all calls together" />
           </Stats>
           <UnitBars took={run.units} foretold={run.forecast.units.length ? run.forecast.units : null} />
@@ -61,16 +123,20 @@ function MonthLine({ forecast }: { forecast: PatternForecast }) {
   if (forecast.usd_per_month === null || forecast.per_second === null) return null;
   return (
     <p class="small muted">
-      Asked {num(forecast.per_second)} times a second, as declared, it costs {cents(forecast.usd_per_month)} a month by <a href={href({ page: "cost", params: {} })}>tavola cost</a>.
+      Asked {num(forecast.per_second)} times a second, as declared, it costs {cents(forecast.usd_per_month)} a month by{" "}
+      <a href={href({ page: "cost", params: {} })}>tavola cost</a>.
     </p>
   );
 }
 
 /** The units of each place as bars: what was taken, and beside it what the design foretells. */
-function UnitBars({ took, foretold }: { took: readonly PlaceUnits[]; foretold: readonly PlaceUnits[] | null }) {
-  const name = (each: PlaceUnits) => `${each.table}/${each.index ?? ""}`;
+function UnitBars({ took, foretold }: { took: readonly TargetUnits[]; foretold: readonly TargetUnits[] | null }) {
+  const name = (each: TargetUnits) => `${each.table}/${each.index ?? ""}`;
   const places = new Map<string, { label: string; took: number; foretold: number }>();
-  for (const [list, word] of [[took, "took"], [foretold ?? [], "foretold"]] as const) {
+  for (const [list, word] of [
+    [took, "took"],
+    [foretold ?? [], "foretold"],
+  ] as const) {
     for (const each of list) {
       const place = places.get(name(each)) ?? { label: each.index ?? each.table, took: 0, foretold: 0 };
       place[word] += each.read + each.write;
@@ -86,8 +152,14 @@ function UnitBars({ took, foretold }: { took: readonly PlaceUnits[]; foretold: r
         <tr>
           <th scope="col">place</th>
           <td aria-hidden="true" />
-          <th scope="col" class="num">{foretold ? "took" : "units"}</th>
-          {foretold ? <th scope="col" class="num">foretold</th> : null}
+          <th scope="col" class="num">
+            {foretold ? "took" : "units"}
+          </th>
+          {foretold ? (
+            <th scope="col" class="num">
+              foretold
+            </th>
+          ) : null}
         </tr>
       </thead>
       <tbody>
@@ -107,7 +179,7 @@ function UnitBars({ took, foretold }: { took: readonly PlaceUnits[]; foretold: r
   );
 }
 
-function Requests({ requests }: { requests: readonly RanRequest[] }) {
+function Requests({ requests }: { requests: readonly RunRequest[] }) {
   return (
     <Panel title={`Requests (${requests.length})`} flush>
       {requests.length ? (
@@ -125,8 +197,11 @@ function Requests({ requests }: { requests: readonly RanRequest[] }) {
   );
 }
 
-function Request({ request }: { request: RanRequest }) {
-  const taken = request.calls.reduce((sum, call) => sum + call.units.reduce((all, each) => all + each.read + each.write, 0), 0);
+function Request({ request }: { request: RunRequest }) {
+  const taken = request.calls.reduce(
+    (sum, call) => sum + call.units.reduce((all, each) => all + each.read + each.write, 0),
+    0,
+  );
   const returned = request.calls.reduce((sum, call) => sum + call.returned, 0);
   const read = request.calls.reduce((sum, call) => sum + call.read, 0);
   return (
@@ -136,7 +211,8 @@ function Request({ request }: { request: RanRequest }) {
           <Badge>{request.operation}</Badge>
           <span class="patterns-on">{request.index ?? request.table}</span>
           <span class="small muted num">
-            {num(returned)} of {num(read)} read · {units(taken)} · {request.calls.length === 1 ? "1 call" : `${request.calls.length} calls`}
+            {num(returned)} of {num(read)} read · {units(taken)} ·{" "}
+            {request.calls.length === 1 ? "1 call" : `${request.calls.length} calls`}
           </span>
           {request.more ? <Badge>more there</Badge> : null}
         </span>
@@ -154,10 +230,18 @@ function Request({ request }: { request: RanRequest }) {
             <thead>
               <tr>
                 <th scope="col">call</th>
-                <th scope="col" class="num">returned</th>
-                <th scope="col" class="num">read</th>
-                <th scope="col" class="num">units</th>
-                <th scope="col" class="num">latency</th>
+                <th scope="col" class="num">
+                  returned
+                </th>
+                <th scope="col" class="num">
+                  read
+                </th>
+                <th scope="col" class="num">
+                  units
+                </th>
+                <th scope="col" class="num">
+                  latency
+                </th>
               </tr>
             </thead>
             <tbody>
@@ -179,20 +263,27 @@ function Request({ request }: { request: RanRequest }) {
   );
 }
 
-function Rows({ pattern, items }: { pattern: DesignedPattern; items: readonly RanItem[] }) {
+function Rows({ pattern, items }: { pattern: DesignedPattern; items: readonly RunItem[] }) {
   const [all, setAll] = useState(false);
   if (!items.length) {
     return (
       <Panel title="Items">
-        <Empty title="Nothing came back">The key was asked and nothing stands there. Try other values, or leave a sort part out.</Empty>
+        <Empty title="Nothing came back">
+          The key was asked and nothing stands there. Try other values, or leave a sort part out.
+        </Empty>
       </Panel>
     );
   }
   const keys = Object.keys(items[0]?.key ?? {});
   const counted = new Map<string, number>();
-  for (const { item } of items) for (const name of Object.keys(item)) if (!keys.includes(name)) counted.set(name, (counted.get(name) ?? 0) + 1);
+  for (const { item } of items)
+    for (const name of Object.keys(item)) if (!keys.includes(name)) counted.set(name, (counted.get(name) ?? 0) + 1);
   // What every row has comes first, and attributes that only make keys of indexes say nothing new.
-  const columns = [...counted.entries()].filter(([name]) => !/^(GSI|LSI)\d*(PK|SK)/i.test(name)).sort((one, other) => other[1] - one[1]).slice(0, COLUMNS).map(([name]) => name);
+  const columns = [...counted.entries()]
+    .filter(([name]) => !/^(GSI|LSI)\d*(PK|SK)/i.test(name))
+    .sort((one, other) => other[1] - one[1])
+    .slice(0, COLUMNS)
+    .map(([name]) => name);
   const shown = all ? items : items.slice(0, ROWS);
   return (
     <Panel title={`Items (${items.length})`} flush>
@@ -213,7 +304,13 @@ function Rows({ pattern, items }: { pattern: DesignedPattern; items: readonly Ra
               <tr key={at}>
                 <td>{entity ? <Chip name={entity} /> : <span class="muted">unknown</span>}</td>
                 {keys.map((name, place) => (
-                  <td key={name}>{place === 0 ? <ItemLink table={pattern.table} item={key} value={item[name]} /> : <Value value={item[name]} />}</td>
+                  <td key={name}>
+                    {place === 0 ? (
+                      <ItemLink table={pattern.table} item={key} value={item[name]} />
+                    ) : (
+                      <Value value={item[name]} />
+                    )}
+                  </td>
                 ))}
                 {columns.map((name) => (
                   <td key={name}>
@@ -254,7 +351,11 @@ function CodePanel({ run }: { run: PatternRun }) {
   const text = ways.find((each) => each.value === chosen)?.text ?? null;
   return (
     <Panel title="As code" actions={<Segmented label="Language" options={ways} value={chosen} onChange={setChosen} />}>
-      {text === null ? <p class="muted">The design is a document or the pattern a need, so there is no class to name.</p> : <Code text={text} label={`The run as ${chosen}`} />}
+      {text === null ? (
+        <p class="muted">The design is a document or the pattern a need, so there is no class to name.</p>
+      ) : (
+        <Code text={text} label={`The run as ${chosen}`} />
+      )}
     </Panel>
   );
 }
@@ -265,18 +366,36 @@ export function Forecast({ pattern, forecast }: { pattern: DesignedPattern; fore
   if (!forecast.units.length) {
     return (
       <Panel title="What the design foretells">
-        <p class="muted" data-testid="pattern-forecast">Nothing: the design does not say how this need is asked today (its route), so it has no units and no cost yet.</p>
+        <p class="muted" data-testid="pattern-forecast">
+          Nothing: the design does not say how this need is asked today (its route), so it has no units and no cost yet.
+        </p>
       </Panel>
     );
   }
   return (
-    <Panel title="What the design foretells" actions={<span class="small muted">at the prices of {forecast.book}, on demand</span>}>
+    <Panel
+      title="What the design foretells"
+      actions={<span class="small muted">at the prices of {forecast.book}, on demand</span>}
+    >
       <div class="stack" data-testid="pattern-forecast">
         <Stats>
           {forecast.write ? <Stat label="write units" value={num(forecast.write)} beside="each time" /> : null}
-          {forecast.read || !forecast.write ? <Stat label="read units" value={num(forecast.read)} beside={write ? "to know the item first" : "each time"} /> : null}
-          <Stat label="per million" value={forecast.usd_per_million === null ? "not known" : dollars(forecast.usd_per_million)} />
-          <Stat label="declared" value={forecast.items === null ? "–" : `${num(forecast.items)} item${forecast.items === 1 ? "" : "s"}`} beside={forecast.item_bytes === null ? "no size said" : `of ${num(forecast.item_bytes)} B`} />
+          {forecast.read || !forecast.write ? (
+            <Stat
+              label="read units"
+              value={num(forecast.read)}
+              beside={write ? "to know the item first" : "each time"}
+            />
+          ) : null}
+          <Stat
+            label="per million"
+            value={forecast.usd_per_million === null ? "not known" : dollars(forecast.usd_per_million)}
+          />
+          <Stat
+            label="declared"
+            value={forecast.items === null ? "–" : `${num(forecast.items)} item${forecast.items === 1 ? "" : "s"}`}
+            beside={forecast.item_bytes === null ? "no size said" : `of ${num(forecast.item_bytes)} B`}
+          />
         </Stats>
         {forecast.units.length ? <UnitBars took={forecast.units} foretold={null} /> : null}
         <MonthLine forecast={forecast} />

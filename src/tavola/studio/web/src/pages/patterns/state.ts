@@ -1,6 +1,6 @@
 // State: what is typed for a pattern and what was run. The URL holds the pattern and the values of the last run, so a link runs the same.
 import { go, route } from "../../app/router";
-import type { DesignedPattern, EnteredValue, RunPattern } from "../../generated/api";
+import type { DesignedPattern, EnteredValue, RunPatternRequest } from "../../generated/api";
 
 /** What was typed for one parameter. */
 export interface Entry {
@@ -51,11 +51,17 @@ export function withEntry(draft: Draft, name: string, change: Partial<Entry>): D
 }
 
 /** Return the question that a draft is. */
-export function asked(pattern: DesignedPattern, draft: Draft, asOf: string): RunPattern {
+export function asked(pattern: DesignedPattern, draft: Draft, asOf: string): RunPatternRequest {
   const values: EnteredValue[] = [];
   for (const parameter of pattern.parameters) {
     const entry = entryOf(draft, parameter.name);
-    if (entry.value !== "") values.push({ name: parameter.name, value: entry.value, operator: entry.operator, until: entry.operator === "between" ? entry.until : "" });
+    if (entry.value !== "")
+      values.push({
+        name: parameter.name,
+        value: entry.value,
+        operator: entry.operator,
+        until: entry.operator === "between" ? entry.until : "",
+      });
   }
   const limit = Math.floor(Number(draft.limit));
   return {
@@ -95,7 +101,9 @@ export function choose(id: string, table?: string): void {
 
 /** Return the change that takes the values of the last pattern out of the URL. */
 export function cleared(): Record<string, null> {
-  const names = Object.keys(route.value.params).filter((name) => /^([pou]\.|run$|desc$|limit$|strong$|pattern$)/.test(name));
+  const names = Object.keys(route.value.params).filter((name) =>
+    /^([pou]\.|run$|desc$|limit$|strong$|pattern$)/.test(name),
+  );
   return Object.fromEntries(names.map((name) => [name, null]));
 }
 
@@ -104,7 +112,8 @@ export function lacking(pattern: DesignedPattern, draft: Draft): string {
   for (const parameter of pattern.parameters) {
     const entry = entryOf(draft, parameter.name);
     if (parameter.required && entry.value === "") return `${parameter.name} is needed`;
-    if (entry.value !== "" && entry.operator === "between" && entry.until === "") return `${parameter.name} needs its other end`;
+    if (entry.value !== "" && entry.operator === "between" && entry.until === "")
+      return `${parameter.name} needs its other end`;
   }
   return "";
 }

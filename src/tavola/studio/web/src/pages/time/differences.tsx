@@ -6,7 +6,17 @@ import { KeyParts } from "../../parts";
 const SIGN = { added: "+", removed: "−", changed: "~" } as const;
 
 /** A table of differences: the place, what it was, what it is. */
-export function Differences({ differences, total, label = "Differences", empty }: { differences: readonly ItemDifference[]; total: number; label?: string; empty?: string }) {
+export function Differences({
+  differences,
+  total,
+  label = "Differences",
+  empty,
+}: {
+  differences: readonly ItemDifference[];
+  total: number;
+  label?: string;
+  empty?: string;
+}) {
   if (!differences.length) return <p class="muted">{empty ?? "Nothing in it is otherwise."}</p>;
   return (
     <div class="scroll-x" tabIndex={0} role="region" aria-label={label}>
@@ -37,8 +47,12 @@ export function Differences({ differences, total, label = "Differences", empty }
                 </td>
               ) : (
                 <>
-                  <td class="was">{each.lost?.length ? <Elements sign="−" elements={each.lost} /> : <Shown value={each.before} />}</td>
-                  <td class="is">{each.gained?.length ? <Elements sign="+" elements={each.gained} /> : <Shown value={each.after} />}</td>
+                  <td class="was">
+                    {each.lost?.length ? <Elements sign="−" elements={each.lost} /> : <Shown value={each.before} />}
+                  </td>
+                  <td class="is">
+                    {each.gained?.length ? <Elements sign="+" elements={each.gained} /> : <Shown value={each.after} />}
+                  </td>
                 </>
               )}
             </tr>
@@ -73,7 +87,8 @@ export function briefly(differences: readonly ItemDifference[], total: number): 
     if (each.omitted) return each.path;
     if (each.kind === "added") return `+${each.path} ${brief(each.after)}`;
     if (each.kind === "removed") return `−${each.path}`;
-    if (each.gained?.length || each.lost?.length) return `${each.path} ${[...(each.gained ?? []).map((one) => `+${one}`), ...(each.lost ?? []).map((one) => `−${one}`)].join(" ")}`;
+    if (each.gained?.length || each.lost?.length)
+      return `${each.path} ${[...(each.gained ?? []).map((one) => `+${one}`), ...(each.lost ?? []).map((one) => `−${one}`)].join(" ")}`;
     return `${each.path} ${brief(each.before)} → ${brief(each.after)}`;
   });
   return told.join(" · ") + (total > 3 ? ` · and ${total - 3} more` : "");
@@ -112,7 +127,13 @@ export function ReadKey({ parts }: { parts: readonly KeyReading[] }) {
   return (
     <span class="time-key">
       {parts.map((part) => (
-        <KeyParts key={part.attribute} parts={part.pieces.map((piece) => ({ text: piece.text, field: piece.field ?? (piece.value !== null ? part.attribute : null) }))} />
+        <KeyParts
+          key={part.attribute}
+          parts={part.pieces.map((piece) => ({
+            text: piece.text,
+            field: piece.field ?? (piece.value !== null ? part.attribute : null),
+          }))}
+        />
       ))}
     </span>
   );

@@ -1,7 +1,7 @@
 // Feed: a table's changes as they come, in a bounded list, over a connection that is taken up again where it broke.
 import { signal } from "@preact/signals";
 import { apiUrl, call, problemOf } from "../../app/api";
-import type { AskChanges, Gap, Problem, StreamChange } from "../../generated/api";
+import type { ChangesRequest, StreamGap, Problem, StreamChange } from "../../generated/api";
 import { Kept } from "./kept";
 
 export type FeedState = "connecting" | "live" | "lost" | "over" | "refused" | "closed";
@@ -11,13 +11,13 @@ const MEASURES_MAX = 500;
 const RATE_S = 60;
 const UNSEEN_MS = 20_000;
 
-type Asked = Pick<AskChanges, "table" | "events" | "entities" | "prefix" | "after" | "since">;
+type Asked = Pick<ChangesRequest, "table" | "events" | "entities" | "prefix" | "after" | "since">;
 
 /** One table's live changes, the latest last. It renders at most once a frame, however many come. */
 export class Feed {
   readonly state = signal<FeedState>("connecting");
   readonly problem = signal<Problem | null>(null);
-  readonly gaps = signal<readonly Gap[]>([]);
+  readonly gaps = signal<readonly StreamGap[]>([]);
   readonly paused = signal(false);
   /** Counted up when there is something to show. */
   readonly version = signal(0);
@@ -177,7 +177,7 @@ export class Feed {
     on("position", () => undefined);
     on("changes", (data) => this.take((JSON.parse(data) as { changes: StreamChange[] }).changes, data.length));
     on("gap", (data) => {
-      this.gaps.value = [...this.gaps.value, JSON.parse(data) as Gap].slice(-20);
+      this.gaps.value = [...this.gaps.value, JSON.parse(data) as StreamGap].slice(-20);
     });
     on("problem", (data) => {
       this.problem.value = JSON.parse(data) as Problem;
@@ -237,5 +237,9 @@ function wanted(row: StreamChange, asked: Asked): boolean {
   const among = (list: string | undefined, name: string) => !list || list.split(",").includes(name);
   const prefix = asked.prefix ?? "";
   const keys = Object.values(row.keys).map((value) => String(Object.values(value)[0] ?? ""));
-  return among(asked.events, row.event) && among(asked.entities, row.entity ?? "") && (!prefix || keys.some((key) => key.startsWith(prefix)));
+  return (
+    among(asked.events, row.event) &&
+    among(asked.entities, row.entity ?? "") &&
+    (!prefix || keys.some((key) => key.startsWith(prefix)))
+  );
 }

@@ -4,8 +4,20 @@ import { call, problemOf } from "../../app/api";
 import { useAsk } from "../../app/asking";
 import { go, href, useParam } from "../../app/router";
 import { session } from "../../app/session";
-import { Badge, Button, bytes, Chip, Confirm, Empty, Notice, num, ProblemNotice, Spinner, TextInput } from "../../parts";
-import type { AskThen, Item, KeptVersion, Problem, TableSummary, UndoWrite } from "../../generated/api";
+import {
+  Badge,
+  Button,
+  bytes,
+  Chip,
+  Confirm,
+  Empty,
+  Notice,
+  num,
+  ProblemNotice,
+  Spinner,
+  TextInput,
+} from "../../parts";
+import type { ThenRequest, Item, KeptVersion, Problem, TableSummary, UndoRequest } from "../../generated/api";
 import { Differences, ReadKey, WholeItem } from "./differences";
 import { keyOf, keyText } from "./keys";
 import { KeepPast } from "./keeping";
@@ -20,7 +32,9 @@ export function History({ table }: { table: TableSummary }) {
       {key ? (
         <Versions key={text} table={table.name} item={key} />
       ) : (
-        <Empty title="Which item?">Give its key above, or choose "History" at an item in Data or at a change in Live.</Empty>
+        <Empty title="Which item?">
+          Give its key above, or choose "History" at an item in Data or at a change in Live.
+        </Empty>
       )}
     </div>
   );
@@ -57,7 +71,7 @@ function Choose({ table, chosen }: { table: TableSummary; chosen: Item | null })
 function Versions({ table, item }: { table: string; item: Item }) {
   const told = useAsk("POST /past/history", { table, key: item });
   const putting = useSignal<KeptVersion | null>(null);
-  const undo = useSignal<UndoWrite | null>(null);
+  const undo = useSignal<UndoRequest | null>(null);
   const said = useSignal("");
   const problem = useSignal<Problem | null>(null);
   if (told.problem?.code === "past-off") return <KeepPast table={table} kept={told.again} />;
@@ -71,7 +85,13 @@ function Versions({ table, item }: { table: string; item: Item }) {
     putting.value = null;
     problem.value = null;
     try {
-      const done = await call("POST /past/put-back", { table, key: item, at: momentIn(version), stands: now?.item ?? null, gone: !now?.item });
+      const done = await call("POST /past/put-back", {
+        table,
+        key: item,
+        at: momentIn(version),
+        current: now?.item ?? null,
+        gone: !now?.item,
+      });
       undo.value = done.undo;
       const others = done.others.differences.map((each) => each.path).join(", ");
       said.value =
@@ -87,11 +107,14 @@ function Versions({ table, item }: { table: string; item: Item }) {
     }
     told.again();
   };
-  const takeBack = async (write: UndoWrite) => {
+  const takeBack = async (write: UndoRequest) => {
     undo.value = null;
     try {
       const { outcome } = await call("POST /items/undo", write);
-      said.value = outcome === "written" ? "Taken back: the item is what it was before you put it back." : "Somebody changed it meanwhile; nothing was taken back. Look at what it is now.";
+      said.value =
+        outcome === "written"
+          ? "Taken back: the item is what it was before you put it back."
+          : "Somebody changed it meanwhile; nothing was taken back. Look at what it is now.";
     } catch (thrown) {
       problem.value = problemOf(thrown);
     }
@@ -111,7 +134,16 @@ function Versions({ table, item }: { table: string; item: Item }) {
       </div>
       {problem.value ? <ProblemNotice problem={problem.value} /> : null}
       {said.value ? (
-        <Notice tone={undo.value ? "good" : "info"} actions={undo.value ? <Button small onClick={() => undo.value && void takeBack(undo.value)}>Undo</Button> : null}>
+        <Notice
+          tone={undo.value ? "good" : "info"}
+          actions={
+            undo.value ? (
+              <Button small onClick={() => undo.value && void takeBack(undo.value)}>
+                Undo
+              </Button>
+            ) : null
+          }
+        >
           {said.value}
         </Notice>
       ) : null}
@@ -122,16 +154,30 @@ function Versions({ table, item }: { table: string; item: Item }) {
             version={version}
             moment={version.since ? shown(version.since) : "Before"}
             stands={at === 0}
-            then={history.source === "recovery" && version.since ? href({ page: "data", table, params: { at: version.since, item: keyText(item) } }) : ""}
+            then={
+              history.source === "recovery" && version.since
+                ? href({ page: "data", table, params: { at: version.since, item: keyText(item) } })
+                : ""
+            }
             putBack={history.source === "recovery" && at > 0 && version.item ? () => (putting.value = version) : null}
             beside={history.source === "recovery" && at > 0 ? { table, key: item, then: momentIn(version) } : null}
           />
         ))}
       </ol>
       {putting.value ? (
-        <Confirm title="Put the item back?" yes="Put it back" onNo={() => (putting.value = null)} onYes={() => putting.value && void putBack(putting.value)}>
-          <p>It becomes what it was {putting.value.since ? `at ${shown(putting.value.since)}` : "when keeping began"}.</p>
-          <AgainstNow asked={{ table, key: item, then: momentIn(putting.value) }} place={putting.value.since ? `at ${putting.value.since}` : "before"} />
+        <Confirm
+          title="Put the item back?"
+          yes="Put it back"
+          onNo={() => (putting.value = null)}
+          onYes={() => putting.value && void putBack(putting.value)}
+        >
+          <p>
+            It becomes what it was {putting.value.since ? `at ${shown(putting.value.since)}` : "when keeping began"}.
+          </p>
+          <AgainstNow
+            asked={{ table, key: item, then: momentIn(putting.value) }}
+            place={putting.value.since ? `at ${putting.value.since}` : "before"}
+          />
           <p class="muted">If somebody has changed it since you looked, nothing is written. You can undo it.</p>
         </Confirm>
       ) : null}
@@ -148,7 +194,7 @@ interface VersionProps {
   then: string;
   putBack: (() => void) | null;
   /** What asks for it beside what stands; null where it stands itself, or nobody can tell. */
-  beside: AskThen | null;
+  beside: ThenRequest | null;
 }
 
 function Version({ version, moment, stands, then, putBack, beside }: VersionProps) {
@@ -193,7 +239,9 @@ function Version({ version, moment, stands, then, putBack, beside }: VersionProp
           ) : null}
         </div>
       </div>
-      {version.differences.length && version.item && !version.made ? <Differences differences={version.differences} total={version.total} label={`What changed ${place}`} /> : null}
+      {version.differences.length && version.item && !version.made ? (
+        <Differences differences={version.differences} total={version.total} label={`What changed ${place}`} />
+      ) : null}
       {compared.value && beside ? <AgainstNow asked={beside} place={place} /> : null}
       {open.value && version.item ? <WholeItem item={version.item} label={`The item ${place}`} /> : null}
     </li>
@@ -201,14 +249,19 @@ function Version({ version, moment, stands, then, putBack, beside }: VersionProp
 }
 
 /** What has changed from a version to what stands. */
-function AgainstNow({ asked, place }: { asked: AskThen; place: string }) {
+function AgainstNow({ asked, place }: { asked: ThenRequest; place: string }) {
   const told = useAsk("POST /past/then", asked);
   if (told.problem) return <ProblemNotice problem={told.problem} again={told.again} />;
   if (!told.data) return <Spinner />;
   return (
     <section class="stack tight" aria-label={`From ${place.replace(/^at /, "")} to now`}>
       <h2>From then to now</h2>
-      <Differences differences={told.data.compared.differences} total={told.data.compared.total} label={`Differences from ${place.replace(/^at /, "")} to now`} empty="It is the same now." />
+      <Differences
+        differences={told.data.compared.differences}
+        total={told.data.compared.total}
+        label={`Differences from ${place.replace(/^at /, "")} to now`}
+        empty="It is the same now."
+      />
     </section>
   );
 }
@@ -229,9 +282,12 @@ function momentIn(version: KeptVersion): string {
 /** Return what happened to the item, in words. */
 function what(version: KeptVersion): string {
   if (version.unknown) return "written; the stream does not tell what";
-  if (version.item === null) return version.expired ? "removed: its time to live was over" : version.since ? "removed" : "no item yet";
+  if (version.item === null)
+    return version.expired ? "removed: its time to live was over" : version.since ? "removed" : "no item yet";
   if (version.since === null) return "what stood when keeping began";
   if (version.made) return `created, ${num(version.total)} attributes`;
   if (!version.compared) return "written; what it was before is not known";
-  return version.total ? `${num(version.total)} ${version.total === 1 ? "difference" : "differences"}` : "written again, unchanged";
+  return version.total
+    ? `${num(version.total)} ${version.total === 1 ? "difference" : "differences"}`
+    : "written again, unchanged";
 }

@@ -22,7 +22,9 @@ export default function TimePage() {
   if (!table || table.status === "MISSING") {
     return (
       <div class="page">
-        <Empty whole title={table ? `${table.name} is not there` : "No table"}>{table ? "The design declares it, and nobody has made it." : "Choose a table at the left."}</Empty>
+        <Empty whole title={table ? `${table.name} is not there` : "No table"}>
+          {table ? "The design declares it, and nobody has made it." : "Choose a table at the left."}
+        </Empty>
       </div>
     );
   }
@@ -32,7 +34,14 @@ export default function TimePage() {
 function OfTable({ table }: { table: TableSummary }) {
   const [tab, setTab] = useParam("tab", "live");
   const feed = useFeed(table.name);
-  useCommands(TABS.map((each) => ({ id: `time-${each.value}`, title: `Time: ${each.label}`, group: "Time", run: () => setTab(each.value) })));
+  useCommands(
+    TABS.map((each) => ({
+      id: `time-${each.value}`,
+      title: `Time: ${each.label}`,
+      group: "Time",
+      run: () => setTab(each.value),
+    })),
+  );
   return (
     <div class={`page time-page ${tab === "live" ? "fills" : ""}`}>
       <div class="page-head">
@@ -41,8 +50,21 @@ function OfTable({ table }: { table: TableSummary }) {
         </h1>
       </div>
       <Tabs label="Time" tabs={TABS} value={tab} onChange={setTab} panel="time-panel" />
-      <div id="time-panel" role="tabpanel" aria-label={TABS.find((each) => each.value === tab)?.label ?? "Live"} class="time-panel">
-        {tab === "past" ? <Past table={table.name} /> : tab === "item" ? <History table={table} /> : tab === "restore" ? <Restore table={table.name} /> : <Live table={table} feed={feed} />}
+      <div
+        id="time-panel"
+        role="tabpanel"
+        aria-label={TABS.find((each) => each.value === tab)?.label ?? "Live"}
+        class="time-panel"
+      >
+        {tab === "past" ? (
+          <Past table={table.name} />
+        ) : tab === "item" ? (
+          <History table={table} />
+        ) : tab === "restore" ? (
+          <Restore table={table.name} />
+        ) : (
+          <Live table={table} feed={feed} />
+        )}
       </div>
     </div>
   );

@@ -30,7 +30,8 @@ export function KeepPast({ table, kept }: { table: string; kept: () => void }) {
           </Button>
         }
       >
-        Point-in-time recovery keeps every state of the table for up to 35 days. From the moment it is on, any page can be looked at as of any moment, items have a history, and the table can be restored.
+        Point-in-time recovery keeps every state of the table for up to 35 days. From the moment it is on, any page can
+        be looked at as of any moment, items have a history, and the table can be restored.
         {readOnly ? " The studio is read-only here." : ""}
       </Notice>
       {problem.value ? <ProblemNotice problem={problem.value} /> : null}

@@ -11,7 +11,9 @@ export function keyOf(text: string): Item | null {
   try {
     const found: unknown = JSON.parse(text);
     if (typeof found !== "object" || found === null || Array.isArray(found)) return null;
-    const sound = Object.values(found).every((value) => typeof value === "object" && value !== null && Object.keys(value).length === 1);
+    const sound = Object.values(found).every(
+      (value) => typeof value === "object" && value !== null && Object.keys(value).length === 1,
+    );
     return sound && Object.keys(found).length > 0 ? (found as Item) : null;
   } catch {
     return null;

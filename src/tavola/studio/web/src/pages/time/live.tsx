@@ -4,7 +4,21 @@ import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { useCommands } from "../../app/commands";
 import { go, href, route, useParam } from "../../app/router";
 import { refreshSession, session } from "../../app/session";
-import { Badge, Button, Chip, Copy, Empty, Notice, num, ProblemNotice, Segmented, Select, TextInput, type VirtualHandle, VirtualRows } from "../../parts";
+import {
+  Badge,
+  Button,
+  Chip,
+  Copy,
+  Empty,
+  Notice,
+  num,
+  ProblemNotice,
+  Segmented,
+  Select,
+  TextInput,
+  type VirtualHandle,
+  VirtualRows,
+} from "../../parts";
 import type { StreamChange, TableSummary } from "../../generated/api";
 import { call, problemOf } from "../../app/api";
 import { briefly, Differences, ReadKey, WholeItem } from "./differences";
@@ -64,9 +78,19 @@ export function Live({ table, feed }: { table: TableSummary; feed: Feed }) {
   return (
     <div class="time-live">
       <Controls table={table} feed={feed} />
-      {feed.problem.value && state !== "live" ? <ProblemNotice problem={feed.problem.value} again={() => feed.drop()} /> : null}
+      {feed.problem.value && state !== "live" ? (
+        <ProblemNotice problem={feed.problem.value} again={() => feed.drop()} />
+      ) : null}
       {feed.gaps.value.length ? (
-        <Notice tone="warning" title="Some changes may be missing" actions={<Button small onClick={() => (feed.gaps.value = [])}>Understood</Button>}>
+        <Notice
+          tone="warning"
+          title="Some changes may be missing"
+          actions={
+            <Button small onClick={() => (feed.gaps.value = [])}>
+              Understood
+            </Button>
+          }
+        >
           {feed.gaps.value.map((gap) => (
             <p key={gap.shard + (gap.after ?? "")}>{gap.detail}</p>
           ))}
@@ -82,7 +106,15 @@ function Controls({ table, feed }: { table: TableSummary; feed: Feed }) {
   const [entities, setEntities] = useParam("entities");
   const [prefix, setPrefix] = useParam("prefix");
   const paused = feed.paused.value;
-  useCommands([{ id: "stream-pause", title: paused ? "Go on with the stream" : "Pause the stream", keys: "p", group: "Time", run: () => feed.pause(!paused) }]);
+  useCommands([
+    {
+      id: "stream-pause",
+      title: paused ? "Go on with the stream" : "Pause the stream",
+      keys: "p",
+      group: "Time",
+      run: () => feed.pause(!paused),
+    },
+  ]);
   const typed = useSignal(prefix);
   const timer = useRef(0);
   return (
@@ -103,7 +135,10 @@ function Controls({ table, feed }: { table: TableSummary; feed: Feed }) {
           label="Entity"
           hideLabel
           value={entities}
-          options={[{ value: "", label: "Every entity" }, ...table.entities.map((name) => ({ value: name, label: name }))]}
+          options={[
+            { value: "", label: "Every entity" },
+            ...table.entities.map((name) => ({ value: name, label: name })),
+          ]}
           onChange={(value) => setEntities(value, true)}
         />
       ) : null}
@@ -153,8 +188,17 @@ function Meter({ feed }: { feed: Feed }) {
   const most = Math.max(...rates, 1);
   return (
     <div class="time-meter">
-      <svg viewBox="0 0 60 20" width="90" height="22" preserveAspectRatio="none" role="img" aria-label={`Changes a second in the last minute, ${num(most)} at most`}>
-        {rates.map((each, at) => (each ? <rect key={at} x={at} y={20 - (each / most) * 20} width="0.850" height={(each / most) * 20} /> : null))}
+      <svg
+        viewBox="0 0 60 20"
+        width="90"
+        height="22"
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`Changes a second in the last minute, ${num(most)} at most`}
+      >
+        {rates.map((each, at) =>
+          each ? <rect key={at} x={at} y={20 - (each / most) * 20} width="0.850" height={(each / most) * 20} /> : null,
+        )}
       </svg>
       <span class="num">{num(Math.round(rate * 10) / 10)}/s</span>
       <span data-state={state} class="time-state" role="status">
@@ -186,7 +230,15 @@ function List({ feed, table }: { feed: Feed; table: string }) {
   const place = found < 0 ? -1 : rows.length - 1 - found;
   const selected = found < 0 ? null : (rows[found] ?? null);
   const move = (event: KeyboardEvent) => {
-    const to = { ArrowDown: place + 1, ArrowUp: place - 1, Home: 0, End: rows.length - 1, PageDown: place + 10, PageUp: place - 10, Escape: -1 }[event.key];
+    const to = {
+      ArrowDown: place + 1,
+      ArrowUp: place - 1,
+      Home: 0,
+      End: rows.length - 1,
+      PageDown: place + 10,
+      PageUp: place - 10,
+      Escape: -1,
+    }[event.key];
     if (to === undefined) return;
     event.preventDefault();
     const row = event.key === "Escape" ? undefined : at(Math.max(0, Math.min(to, rows.length - 1)));
@@ -203,7 +255,8 @@ function List({ feed, table }: { feed: Feed; table: string }) {
           </span>
           {feed.paused.value ? (
             <span>
-              <strong>{num(feed.held.length + feed.missed)}</strong> wait{feed.missed ? `; the first ${num(feed.missed)} of them are no longer held` : ""}
+              <strong>{num(feed.held.length + feed.missed)}</strong> wait
+              {feed.missed ? `; the first ${num(feed.missed)} of them are no longer held` : ""}
             </span>
           ) : null}
         </div>
@@ -220,12 +273,21 @@ function List({ feed, table }: { feed: Feed; table: string }) {
             onKeyDown={move}
             render={(row) => {
               const change = at(row);
-              return change ? <Row key={change.shard + change.sequence} height={height} change={change} chosen={change === selected} choose={() => choose(change === selected ? "" : change.sequence, true)} /> : null;
+              return change ? (
+                <Row
+                  key={change.shard + change.sequence}
+                  height={height}
+                  change={change}
+                  chosen={change === selected}
+                  choose={() => choose(change === selected ? "" : change.sequence, true)}
+                />
+              ) : null;
             }}
           />
         ) : (
           <Empty title={feed.state.value === "live" ? "Nothing has changed yet" : "No changes here"}>
-            Whatever is written to {table} from now on appears here, with what it was before. "Replay all" shows what the stream still has.
+            Whatever is written to {table} from now on appears here, with what it was before. "Replay all" shows what
+            the stream still has.
           </Empty>
         )}
       </section>
@@ -248,14 +310,37 @@ function useRowHeight(): number {
 function did(change: StreamChange): string {
   const { event, differences, total } = change;
   const image = change.new ?? change.old;
-  if (event === "MODIFY") return differences.length ? briefly(differences, total) : change.old && change.new ? "written again, unchanged" : "changed; the stream does not tell what";
+  if (event === "MODIFY")
+    return differences.length
+      ? briefly(differences, total)
+      : change.old && change.new
+        ? "written again, unchanged"
+        : "changed; the stream does not tell what";
   const word = event === "INSERT" ? "new" : "removed";
   return image ? `${word}, ${num(Object.keys(image).length)} attributes` : `${word}; the stream tells its key alone`;
 }
 
-function Row({ change, height, chosen, choose }: { change: StreamChange; height: number; chosen: boolean; choose: () => void }) {
+function Row({
+  change,
+  height,
+  chosen,
+  choose,
+}: {
+  change: StreamChange;
+  height: number;
+  chosen: boolean;
+  choose: () => void;
+}) {
   return (
-    <div class="time-row" role="option" id={`change-${change.sequence}`} aria-selected={chosen} onClick={choose} style={{ height: `${height}px` }} data-sequence={change.sequence}>
+    <div
+      class="time-row"
+      role="option"
+      id={`change-${change.sequence}`}
+      aria-selected={chosen}
+      onClick={choose}
+      style={{ height: `${height}px` }}
+      data-sequence={change.sequence}
+    >
       <span class="time-clock num">{clockText(change.at * 1000)}</span>
       <span class={`time-event ${change.event}`} title={WORD[change.event]}>
         <span aria-hidden="true">{MARK[change.event]}</span>
@@ -271,7 +356,17 @@ function Row({ change, height, chosen, choose }: { change: StreamChange; height:
   );
 }
 
-function Detail({ change, table, feed, close }: { change: StreamChange; table: string; feed: Feed; close: () => void }) {
+function Detail({
+  change,
+  table,
+  feed,
+  close,
+}: {
+  change: StreamChange;
+  table: string;
+  feed: Feed;
+  close: () => void;
+}) {
   const whole = useSignal(false);
   const item = change.new ?? change.old;
   return (
@@ -292,17 +387,38 @@ function Detail({ change, table, feed, close }: { change: StreamChange; table: s
             {change.actor ? ` by ${change.actor}` : ""} · sequence <span class="mono">{change.sequence}</span>
           </p>
         </div>
-        {change.event === "MODIFY" ? <Differences differences={change.differences} total={change.total} empty={change.old && change.new ? "It was written again, unchanged." : "The stream does not have both images, so nothing can be compared."} /> : item ? <WholeItem item={item} label="The item" /> : <p class="muted">The stream has no image of it.</p>}
+        {change.event === "MODIFY" ? (
+          <Differences
+            differences={change.differences}
+            total={change.total}
+            empty={
+              change.old && change.new
+                ? "It was written again, unchanged."
+                : "The stream does not have both images, so nothing can be compared."
+            }
+          />
+        ) : item ? (
+          <WholeItem item={item} label="The item" />
+        ) : (
+          <p class="muted">The stream has no image of it.</p>
+        )}
         {change.event === "MODIFY" && item ? (
           <div>
             <Button small onClick={() => (whole.value = !whole.value)} aria-expanded={whole.value}>
-              {whole.value ? "Hide the whole item" : change.new ? "The whole item after it" : "The whole item before it"}
+              {whole.value
+                ? "Hide the whole item"
+                : change.new
+                  ? "The whole item after it"
+                  : "The whole item before it"}
             </Button>
             {whole.value ? <WholeItem item={item} label="The whole item" /> : null}
           </div>
         ) : null}
         <div class="row">
-          <a class="button small" href={href({ page: "time", params: { tab: "item", key: keyText(change.keys), change: null } })}>
+          <a
+            class="button small"
+            href={href({ page: "time", params: { tab: "item", key: keyText(change.keys), change: null } })}
+          >
             Its history
           </a>
           <Button
@@ -314,7 +430,12 @@ function Detail({ change, table, feed, close }: { change: StreamChange; table: s
           >
             Replay from here
           </Button>
-          <Copy label="Copy as JSON" text={() => JSON.stringify({ table, ...change, differences: undefined, parts: undefined, total: undefined }, null, 2)} />
+          <Copy
+            label="Copy as JSON"
+            text={() =>
+              JSON.stringify({ table, ...change, differences: undefined, parts: undefined, total: undefined }, null, 2)
+            }
+          />
         </div>
       </div>
     </section>
@@ -346,7 +467,8 @@ function Off({ table, feed }: { table: string; feed: Feed }) {
         </Button>
       }
     >
-      {table} has no stream, so nobody knows what is written to it. With one, every change from then on is told, with what the item was before.
+      {table} has no stream, so nobody knows what is written to it. With one, every change from then on is told, with
+      what the item was before.
       {readOnly ? " The studio is read-only here." : ""}
     </Empty>
   );

@@ -6,7 +6,21 @@ import { asOf } from "../../app/as_of";
 import { useAsk } from "../../app/asking";
 import { href, useParam } from "../../app/router";
 import { refreshSession, session } from "../../app/session";
-import { Badge, Button, bytes, Dialog, Empty, Notice, num, Panel, ProblemNotice, Progress, Segmented, Spinner, TextInput } from "../../parts";
+import {
+  Badge,
+  Button,
+  bytes,
+  Dialog,
+  Empty,
+  Notice,
+  num,
+  Panel,
+  ProblemNotice,
+  Progress,
+  Segmented,
+  Spinner,
+  TextInput,
+} from "../../parts";
 import type { Problem, RestoreProgress, TableBackup } from "../../generated/api";
 import { KeepPast } from "./keeping";
 import { clockText, iso, momentText, msOf, parseMoment, serverAhead } from "../../app/times";
@@ -37,7 +51,8 @@ export function Restore({ table }: { table: string }) {
         ) : (
           <div class="time-offer">
             <p>
-              Any moment since <strong>{momentText(earliest)}</strong>. The result is a new table; this one is not touched. Stream, time to live, tags and recovery are not taken over.
+              Any moment since <strong>{momentText(earliest)}</strong>. The result is a new table; this one is not
+              touched. Stream, time to live, tags and recovery are not taken over.
             </p>
             <Button kind="primary" disabled={readOnly} onClick={() => (wanted.value = { kind: "moment" })}>
               Restore to a moment…
@@ -63,7 +78,21 @@ export function Restore({ table }: { table: string }) {
   );
 }
 
-function Choose({ table, wanted, earliest, ahead, close, begun }: { table: string; wanted: Wanted; earliest: number; ahead: number; close: () => void; begun: (name: string) => void }) {
+function Choose({
+  table,
+  wanted,
+  earliest,
+  ahead,
+  close,
+  begun,
+}: {
+  table: string;
+  wanted: Wanted;
+  earliest: number;
+  ahead: number;
+  close: () => void;
+  begun: (name: string) => void;
+}) {
   const moment = msOf(asOf.value);
   const name = useSignal(`${table}-restored`);
   const way = useSignal(moment ? "then" : "latest");
@@ -71,20 +100,35 @@ function Choose({ table, wanted, earliest, ahead, close, begun }: { table: strin
   const problem = useSignal<Problem | null>(null);
   const working = useSignal(false);
   const found = way.value === "typed" ? parseMoment(typed.value, Date.now() + ahead) : null;
-  const wrong = way.value === "typed" && typed.value && (found === null || found < earliest) ? (found === null ? "That is no time; try 10m or 14:02:31" : `Nothing is kept before ${momentText(earliest)}`) : null;
+  const wrong =
+    way.value === "typed" && typed.value && (found === null || found < earliest)
+      ? found === null
+        ? "That is no time; try 10m or 14:02:31"
+        : `Nothing is kept before ${momentText(earliest)}`
+      : null;
   const restore = async () => {
     working.value = true;
     problem.value = null;
     try {
-      if (wanted.kind === "backup") await call("POST /past/backups/restore", { arn: wanted.backup.arn, to: name.value.trim() });
-      else await call("POST /past/restore", { table, to: name.value.trim(), at: way.value === "then" ? asOf.value : found === null ? "" : iso(found) });
+      if (wanted.kind === "backup")
+        await call("POST /past/backups/restore", { arn: wanted.backup.arn, to: name.value.trim() });
+      else
+        await call("POST /past/restore", {
+          table,
+          to: name.value.trim(),
+          at: way.value === "then" ? asOf.value : found === null ? "" : iso(found),
+        });
       begun(name.value.trim());
     } catch (thrown) {
       problem.value = problemOf(thrown);
     }
     working.value = false;
   };
-  const ways = [{ value: "latest", label: "The latest" }, ...(moment ? [{ value: "then", label: `${momentText(moment)}, as you see it` }] : []), { value: "typed", label: "Another…" }];
+  const ways = [
+    { value: "latest", label: "The latest" },
+    ...(moment ? [{ value: "then", label: `${momentText(moment)}, as you see it` }] : []),
+    { value: "typed", label: "Another…" },
+  ];
   return (
     <Dialog
       title={wanted.kind === "backup" ? `Restore the backup ${wanted.backup.name}` : `Restore ${table} to a moment`}
@@ -92,7 +136,13 @@ function Choose({ table, wanted, earliest, ahead, close, begun }: { table: strin
       footer={
         <>
           <Button onClick={close}>Cancel</Button>
-          <Button kind="primary" disabled={working.value || !name.value.trim() || (way.value === "typed" && (found === null || wrong !== null))} onClick={() => void restore()}>
+          <Button
+            kind="primary"
+            disabled={
+              working.value || !name.value.trim() || (way.value === "typed" && (found === null || wrong !== null))
+            }
+            onClick={() => void restore()}
+          >
             Restore
           </Button>
         </>
@@ -102,7 +152,16 @@ function Choose({ table, wanted, earliest, ahead, close, begun }: { table: strin
         {wanted.kind === "moment" ? (
           <>
             <Segmented label="Moment" options={ways} value={way.value} onChange={(value) => (way.value = value)} />
-            {way.value === "typed" ? <TextInput label="The moment" hint="10m ago, 14:02:31, 2026-11-16 14:02" mono value={typed.value} wrong={wrong} onInput={(value) => (typed.value = value)} /> : null}
+            {way.value === "typed" ? (
+              <TextInput
+                label="The moment"
+                hint="10m ago, 14:02:31, 2026-11-16 14:02"
+                mono
+                value={typed.value}
+                wrong={wrong}
+                onInput={(value) => (typed.value = value)}
+              />
+            ) : null}
             {found !== null && !wrong ? <p class="muted small">That is {momentText(found)}.</p> : null}
           </>
         ) : (
@@ -110,7 +169,13 @@ function Choose({ table, wanted, earliest, ahead, close, begun }: { table: strin
             As {wanted.backup.table} was on {momentText(msOf(wanted.backup.at))}.
           </p>
         )}
-        <TextInput label="Name of the new table" mono value={name.value} onInput={(value) => (name.value = value)} data-autofocus />
+        <TextInput
+          label="Name of the new table"
+          mono
+          value={name.value}
+          onInput={(value) => (name.value = value)}
+          data-autofocus
+        />
         {problem.value ? <ProblemNotice problem={problem.value} /> : null}
       </div>
     </Dialog>
@@ -133,7 +198,8 @@ function Restoring({ table, of, close }: { table: string; of: string; close: () 
       }
       if (gone) return;
       if (told.value?.done) void refreshSession();
-      else if (problem.value === null || problem.value.status === 0 || problem.value.status >= 500) timer = setTimeout(() => void look(), LOOK_MS);
+      else if (problem.value === null || problem.value.status === 0 || problem.value.status >= 500)
+        timer = setTimeout(() => void look(), LOOK_MS);
     };
     void look();
     return () => {
@@ -167,7 +233,11 @@ function Restoring({ table, of, close }: { table: string; of: string; close: () 
   return (
     <Notice tone="info" title={`${table} is being restored`}>
       <div class="stack tight">
-        <Progress label={`${table} is being restored`} value={progress.items} max={progress.of_items ?? Math.max(progress.items, 1)} />
+        <Progress
+          label={`${table} is being restored`}
+          value={progress.items}
+          max={progress.of_items ?? Math.max(progress.items, 1)}
+        />
         <span class="small">
           {num(progress.items)} items{progress.of_items === null ? "" : ` of about ${num(progress.of_items)}`}
           {progress.at ? `, as of ${momentText(msOf(progress.at))}` : ""}
@@ -177,13 +247,24 @@ function Restoring({ table, of, close }: { table: string; of: string; close: () 
   );
 }
 
-function Backups({ table, listed, restore }: { table: string; listed: ReturnType<typeof useAsk<"GET /past/backups">>; restore: (backup: TableBackup) => void }) {
+function Backups({
+  table,
+  listed,
+  restore,
+}: {
+  table: string;
+  listed: ReturnType<typeof useAsk<"GET /past/backups">>;
+  restore: (backup: TableBackup) => void;
+}) {
   const problem = useSignal<Problem | null>(null);
   const readOnly = session.value?.read_only ?? true;
   const make = async () => {
     const now = new Date();
     try {
-      await call("POST /past/backups", { table, name: `${table}-${now.toISOString().slice(0, 10)}-${clockText(now.getTime()).replaceAll(":", "")}` });
+      await call("POST /past/backups", {
+        table,
+        name: `${table}-${now.toISOString().slice(0, 10)}-${clockText(now.getTime()).replaceAll(":", "")}`,
+      });
       problem.value = null;
     } catch (thrown) {
       problem.value = problemOf(thrown);

@@ -39,14 +39,20 @@ export function TimeSlider({ table, focus = false }: { table: string; focus?: bo
   const length = RANGES.find(([name]) => name === chosen)?.[2] ?? Infinity;
   const since = Math.max(earliest, latest - length);
   const ahead = useMemo(() => serverAhead(whole.data), [whole.data]);
-  const counted = useAsk("GET /past", whole.data?.on && whole.data.readable && earliest ? { table, since: iso(since), until: iso(latest), buckets: BUCKETS } : null);
+  const counted = useAsk(
+    "GET /past",
+    whole.data?.on && whole.data.readable && earliest
+      ? { table, since: iso(since), until: iso(latest), buckets: BUCKETS }
+      : null,
+  );
   if (whole.problem) return <ProblemNotice problem={whole.problem} again={whole.again} />;
   if (!whole.data) return <Spinner />;
   if (!whole.data.on) return <KeepPast table={table} kept={whole.again} />;
   if (!whole.data.readable) {
     return (
       <Notice tone="info" title="This endpoint restores the past, and does not show it">
-        Reads as of a moment are answered by Tavola's own engine alone. Restore the table to a new one under "Restore" and look at that.
+        Reads as of a moment are answered by Tavola's own engine alone. Restore the table to a new one under "Restore"
+        and look at that.
       </Notice>
     );
   }
@@ -55,7 +61,9 @@ export function TimeSlider({ table, focus = false }: { table: string; focus?: bo
       <div class="row apart">
         <Segmented
           label="How far back"
-          options={RANGES.filter(([, , ms], at) => at === 0 || (RANGES[at - 1]?.[2] ?? 0) < latest - earliest || ms === Infinity).map(([value, label]) => ({ value, label }))}
+          options={RANGES.filter(
+            ([, , ms], at) => at === 0 || (RANGES[at - 1]?.[2] ?? 0) < latest - earliest || ms === Infinity,
+          ).map(([value, label]) => ({ value, label }))}
           value={chosen}
           onChange={(value) => (range.value = value)}
         />
@@ -77,7 +85,17 @@ function fitting(kept: number, back: number): string {
 }
 
 /** The bar itself: what changed when, the moments worth a stop, and the thumb. */
-function Track({ window, since, latest, focus }: { window: PastWindow | null; since: number; latest: number; focus: boolean }) {
+function Track({
+  window,
+  since,
+  latest,
+  focus,
+}: {
+  window: PastWindow | null;
+  since: number;
+  latest: number;
+  focus: boolean;
+}) {
   const thumb = useRef<HTMLInputElement>(null);
   useEffect(() => {
     if (focus) thumb.current?.focus();
@@ -100,7 +118,16 @@ function Track({ window, since, latest, focus }: { window: PastWindow | null; si
   };
   const onKey = (event: KeyboardEvent) => {
     const unit = event.shiftKey ? 60_000 : 1000;
-    const by = { ArrowLeft: -unit, ArrowDown: -unit, ArrowRight: unit, ArrowUp: unit, PageUp: 3.6e6, PageDown: -3.6e6, Home: -Infinity, End: Infinity }[event.key];
+    const by = {
+      ArrowLeft: -unit,
+      ArrowDown: -unit,
+      ArrowRight: unit,
+      ArrowUp: unit,
+      PageUp: 3.6e6,
+      PageDown: -3.6e6,
+      Home: -Infinity,
+      End: Infinity,
+    }[event.key];
     if (by === undefined) return;
     event.preventDefault();
     set(shown + by, SETTLE_MS);
@@ -115,11 +142,29 @@ function Track({ window, since, latest, focus }: { window: PastWindow | null; si
     <div class="stack tight">
       <div class="time-track">
         <svg viewBox={`0 0 ${Math.max(density.length, 1)} 40`} preserveAspectRatio="none" aria-hidden="true">
-          {density.map((count, at) => (count ? <rect key={at} x={at + 0.075} width="0.850" y={40 - Math.max(3, (Math.log1p(count) / Math.log1p(most)) * 40)} height={Math.max(3, (Math.log1p(count) / Math.log1p(most)) * 40)} class={since + (span * at) / density.length < shown ? "" : "later"} /> : null))}
+          {density.map((count, at) =>
+            count ? (
+              <rect
+                key={at}
+                x={at + 0.075}
+                width="0.850"
+                y={40 - Math.max(3, (Math.log1p(count) / Math.log1p(most)) * 40)}
+                height={Math.max(3, (Math.log1p(count) / Math.log1p(most)) * 40)}
+                class={since + (span * at) / density.length < shown ? "" : "later"}
+              />
+            ) : null,
+          )}
         </svg>
         {(window?.marks ?? []).map((mark) => {
           const at = ((msOf(mark.at) - since) / span) * 100;
-          return at >= 0 && at <= 100 ? <span key={mark.at} class="time-mark" style={{ left: `${at}%` }} title={`${mark.text}, ${momentText(msOf(mark.at))}`} /> : null;
+          return at >= 0 && at <= 100 ? (
+            <span
+              key={mark.at}
+              class="time-mark"
+              style={{ left: `${at}%` }}
+              title={`${mark.text}, ${momentText(msOf(mark.at))}`}
+            />
+          ) : null;
         })}
         <span class="time-needle" style={{ left: `${Math.max(0, Math.min(100, percent))}%` }} aria-hidden="true" />
         <input
@@ -138,7 +183,12 @@ function Track({ window, since, latest, focus }: { window: PastWindow | null; si
       <div class="row apart time-under">
         <span class="small muted num">{momentText(since)}</span>
         <span class="row tight">
-          <IconButton small label="Before the changes to the left" disabled={before === undefined} onClick={() => before !== undefined && set(before - 1)}>
+          <IconButton
+            small
+            label="Before the changes to the left"
+            disabled={before === undefined}
+            onClick={() => before !== undefined && set(before - 1)}
+          >
             «
           </IconButton>
           <IconButton small label="A minute earlier" onClick={() => set(shown - 60_000)}>
@@ -148,14 +198,21 @@ function Track({ window, since, latest, focus }: { window: PastWindow | null; si
           <IconButton small label="A minute later" disabled={shown >= latest - 500} onClick={() => set(shown + 60_000)}>
             +
           </IconButton>
-          <IconButton small label="To the next changes" disabled={next === undefined} onClick={() => next !== undefined && set(next + span / Math.max(1, density.length))}>
+          <IconButton
+            small
+            label="To the next changes"
+            disabled={next === undefined}
+            onClick={() => next !== undefined && set(next + span / Math.max(1, density.length))}
+          >
             »
           </IconButton>
         </span>
         <span class="small muted">now</span>
       </div>
       <p class="small muted">
-        {density.length ? `${num(density.reduce((sum, each) => sum + each, 0))} changes in this stretch${window?.counted ? "" : " that the stream still knows of"}. ` : ""}
+        {density.length
+          ? `${num(density.reduce((sum, each) => sum + each, 0))} changes in this stretch${window?.counted ? "" : " that the stream still knows of"}. `
+          : ""}
         Arrows move a second, with Shift a minute, Page Up and Down an hour.
       </p>
     </div>
@@ -179,7 +236,14 @@ function Typed({ earliest, ahead }: { earliest: number; ahead: number }) {
   };
   return (
     <form class="time-typed" onSubmit={submit}>
-      <TextInput label="Go to a time" placeholder="10m, 14:02:31, 2026-11-16 14:02" value={text.value} wrong={wrong.value} onInput={(value) => (text.value = value)} mono />
+      <TextInput
+        label="Go to a time"
+        placeholder="10m, 14:02:31, 2026-11-16 14:02"
+        value={text.value}
+        wrong={wrong.value}
+        onInput={(value) => (text.value = value)}
+        mono
+      />
       <Button type="submit" disabled={!text.value.trim()}>
         Look
       </Button>

@@ -27,7 +27,13 @@ export function BulkBar() {
       ? [
           ...(editable
             ? [
-                { id: "bulk-set", title: "Set an attribute of the selected items", keys: "b", group: "Data", run: () => begin("set") },
+                {
+                  id: "bulk-set",
+                  title: "Set an attribute of the selected items",
+                  keys: "b",
+                  group: "Data",
+                  run: () => begin("set"),
+                },
                 { id: "bulk-delete", title: "Delete the selected items", group: "Data", run: () => begin("delete") },
               ]
             : []),
@@ -43,17 +49,31 @@ export function BulkBar() {
           <strong role="status">{num(chosen.size)} selected</strong>
           {editable ? (
             <>
-              <Button small onClick={() => begin("set")}>Set an attribute…</Button>
-              <Button small onClick={() => begin("remove")}>Remove an attribute…</Button>
-              <Button small kind="danger" onClick={() => begin("delete")}>Delete…</Button>
+              <Button small onClick={() => begin("set")}>
+                Set an attribute…
+              </Button>
+              <Button small onClick={() => begin("remove")}>
+                Remove an attribute…
+              </Button>
+              <Button small kind="danger" onClick={() => begin("delete")}>
+                Delete…
+              </Button>
             </>
           ) : null}
-          <Button small onClick={() => begin("export")}>Export…</Button>
-          <Button small kind="quiet" onClick={clearSelection}>Clear</Button>
+          <Button small onClick={() => begin("export")}>
+            Export…
+          </Button>
+          <Button small kind="quiet" onClick={clearSelection}>
+            Clear
+          </Button>
         </div>
       ) : null}
-      {doing === "export" && frozen ? <ExportDialog table={table} selection={frozen} onClose={() => setDoing(null)} /> : null}
-      {doing && doing !== "export" && frozen ? <BulkDialog table={table} selection={frozen} first={doing} onClose={() => setDoing(null)} /> : null}
+      {doing === "export" && frozen ? (
+        <ExportDialog table={table} selection={frozen} onClose={() => setDoing(null)} />
+      ) : null}
+      {doing && doing !== "export" && frozen ? (
+        <BulkDialog table={table} selection={frozen} first={doing} onClose={() => setDoing(null)} />
+      ) : null}
     </>
   );
 }

@@ -1,7 +1,7 @@
 // Running: a bulk edit, slice after slice: looked at, then done; it can be stopped between two slices.
 import { signal } from "@preact/signals";
 import { call, problemOf, wasAborted } from "../../../app/api";
-import type { BulkAction, BulkLeft, BulkRow, ItemSelection, Problem, SliceCursor } from "../../../generated/api";
+import type { BulkAction, SkippedItem, BulkRow, ItemSelection, Problem, SliceCursor } from "../../../generated/api";
 
 /** What a bulk edit has come to so far. */
 export interface Tally {
@@ -10,7 +10,7 @@ export interface Tally {
   readonly changing: number;
   readonly written: number;
   readonly same: number;
-  readonly left: readonly BulkLeft[];
+  readonly left: readonly SkippedItem[];
   readonly units: number;
   readonly dollars: string;
   readonly priced: string;
@@ -19,7 +19,20 @@ export interface Tally {
   readonly problem: Problem | null;
 }
 
-const NOTHING: Tally = { phase: "idle", matched: 0, changing: 0, written: 0, same: 0, left: [], units: 0, dollars: "0", priced: "", onDemand: true, rows: [], problem: null };
+const NOTHING: Tally = {
+  phase: "idle",
+  matched: 0,
+  changing: 0,
+  written: 0,
+  same: 0,
+  left: [],
+  units: 0,
+  dollars: "0",
+  priced: "",
+  onDemand: true,
+  rows: [],
+  problem: null,
+};
 const ROWS_MAX = 12;
 
 /** One bulk edit under way. */

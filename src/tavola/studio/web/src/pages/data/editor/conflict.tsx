@@ -1,26 +1,36 @@
 // Conflict: somebody wrote first: what they changed, what I would have, and the ways on.
-import type { Item, ItemDifference, Written } from "../../../generated/api";
+import type { Item, ItemDifference, WriteOutcome } from "../../../generated/api";
 import { Button, Notice, Value } from "../../../parts";
 
 interface ConflictProps {
-  done: Written;
+  done: WriteOutcome;
   onTheirs: () => void;
   onMine: () => void;
   onBack: () => void;
 }
 
 export function Conflict({ done, onTheirs, onMine, onBack }: ConflictProps) {
-  const gone = done.stands === null;
+  const gone = done.current === null;
   const exists = done.outcome === "exists";
-  const title = exists ? "An item with this key is there already" : gone ? "Somebody deleted it meanwhile" : "Somebody changed it meanwhile";
+  const title = exists
+    ? "An item with this key is there already"
+    : gone
+      ? "Somebody deleted it meanwhile"
+      : "Somebody changed it meanwhile";
   return (
     <div class="stack data-conflict">
       <Notice tone="warning" title={title}>
-        {exists ? "Nothing was written. Open what is there, or give yours another key." : "Nothing was written. Here is what they made of it, and what you would have."}
+        {exists
+          ? "Nothing was written. Open what is there, or give yours another key."
+          : "Nothing was written. Here is what they made of it, and what you would have."}
       </Notice>
       {exists ? null : (
         <div class="data-conflict-sides">
-          <Side title="Theirs" differences={done.theirs ?? []} none={gone ? "The item is gone." : "Nothing that is still otherwise."} />
+          <Side
+            title="Theirs"
+            differences={done.theirs ?? []}
+            none={gone ? "The item is gone." : "Nothing that is still otherwise."}
+          />
           <Side title="Yours" differences={done.mine ?? []} none="Nothing." />
         </div>
       )}
@@ -49,7 +59,15 @@ function Side({ title, differences, none }: { title: string; differences: readon
                 <th scope="row" class="mono">
                   {each.path}
                 </th>
-                <td>{each.omitted ? "a long value" : <><Value value={each.before ?? undefined} /> → <Value value={each.after ?? undefined} /></>}</td>
+                <td>
+                  {each.omitted ? (
+                    "a long value"
+                  ) : (
+                    <>
+                      <Value value={each.before ?? undefined} /> → <Value value={each.after ?? undefined} />
+                    </>
+                  )}
+                </td>
               </tr>
             ))}
           </tbody>

@@ -1,7 +1,15 @@
 // Draft: the item that is open: as it was read, as it is being typed, what it weighs, and how it is saved.
 import { signal } from "@preact/signals";
 import { call, problemOf, wasAborted } from "../../../app/api";
-import type { EntityForm, Item, ItemFlaw, ItemView, Measured, Problem, Written } from "../../../generated/api";
+import type {
+  EntityForm,
+  Item,
+  ItemIssue,
+  ItemView,
+  ItemMeasures,
+  Problem,
+  WriteOutcome,
+} from "../../../generated/api";
 import { JsonMistake } from "./exact_json";
 import { readItem, type Spelling, SpellingMistake, writeItem } from "./spellings";
 import { ItemTree } from "./tree";
@@ -22,10 +30,10 @@ export class Draft {
   readonly mode = signal<Mode>("fields");
   readonly text = signal("");
   readonly mistake = signal("");
-  readonly measured = signal<Measured | null>(null);
+  readonly measured = signal<ItemMeasures | null>(null);
   readonly measuring = signal(false);
-  readonly flaws = signal<readonly ItemFlaw[]>([]);
-  readonly conflict = signal<Written | null>(null);
+  readonly flaws = signal<readonly ItemIssue[]>([]);
+  readonly conflict = signal<WriteOutcome | null>(null);
   readonly keepKeys = signal(true);
   readonly entity = signal<string | null>(null);
   /** Counts every change of the rows' order and number. */
@@ -72,9 +80,27 @@ export class Draft {
 
   /** Begin a new item of an entity, or with the table's key alone. */
   beginNew(form: EntityForm | null, keys: readonly { name: string; type: string }[]): void {
-    const empty = (tag: string) => (tag === "BOOL" ? { BOOL: false } : tag === "NULL" ? { NULL: true } : tag === "L" || tag === "SS" || tag === "NS" || tag === "BS" ? { [tag]: [] } : tag === "M" ? { M: {} } : { [tag]: "" });
+    const empty = (tag: string) =>
+      tag === "BOOL"
+        ? { BOOL: false }
+        : tag === "NULL"
+          ? { NULL: true }
+          : tag === "L" || tag === "SS" || tag === "NS" || tag === "BS"
+            ? { [tag]: [] }
+            : tag === "M"
+              ? { M: {} }
+              : { [tag]: "" };
     const entries = form
-      ? form.fields.filter((each) => (each.required || each.default) && !each.lock).map((each) => [each.attribute, each.default ?? (each.choices?.length ? { [each.tags[0] ?? "S"]: each.choices[0] } : empty(each.tags[0] ?? "S"))] as const)
+      ? form.fields
+          .filter((each) => (each.required || each.default) && !each.lock)
+          .map(
+            (each) =>
+              [
+                each.attribute,
+                each.default ??
+                  (each.choices?.length ? { [each.tags[0] ?? "S"]: each.choices[0] } : empty(each.tags[0] ?? "S")),
+              ] as const,
+          )
       : keys.map((each) => [each.name, empty(each.type)] as const);
     const item = Object.fromEntries(entries) as Item;
     const typed = this.typed();
@@ -87,7 +113,8 @@ export class Draft {
   private typed(): Item {
     if (this.phase.value !== "ready") return {};
     const empty = JSON.parse(this.empty) as Item;
-    const untouched = (name: string, value: unknown) => JSON.stringify(Object.hasOwn(empty, name) ? empty[name] : null) === JSON.stringify(value);
+    const untouched = (name: string, value: unknown) =>
+      JSON.stringify(Object.hasOwn(empty, name) ? empty[name] : null) === JSON.stringify(value);
     return Object.fromEntries(Object.entries(this.item() ?? {}).filter(([name, value]) => !untouched(name, value)));
   }
 
@@ -108,7 +135,8 @@ export class Draft {
       this.mistake.value = "";
       return item;
     } catch (thrown) {
-      if (thrown instanceof JsonMistake) this.mistake.value = `Line ${thrown.line}, column ${thrown.column}: ${thrown.message}.`;
+      if (thrown instanceof JsonMistake)
+        this.mistake.value = `Line ${thrown.line}, column ${thrown.column}: ${thrown.message}.`;
       else if (thrown instanceof SpellingMistake) this.mistake.value = `${thrown.message}.`;
       else throw thrown;
       return null;
@@ -130,7 +158,10 @@ export class Draft {
   dirty(): boolean {
     if (this.phase.value !== "ready" && this.phase.value !== "saving") return false;
     const item = this.item();
-    return item === null || JSON.stringify(item) !== (this.before.value === null ? this.empty : JSON.stringify(this.before.value));
+    return (
+      item === null ||
+      JSON.stringify(item) !== (this.before.value === null ? this.empty : JSON.stringify(this.before.value))
+    );
   }
 
   /** Somebody changed something: the rows, if `shape`; measure soon. */
@@ -152,8 +183,8 @@ export class Draft {
       const measured = await call("POST /items/measure", this.asked(item), { signal: this.giving.signal });
       this.measured.value = measured;
       const before = JSON.stringify(this.flaws.value);
-      const told = measured.flaws.filter((flaw) => this.tried || !this.untyped(item, flaw));
-      this.untold = told.length < measured.flaws.length;
+      const told = measured.issues.filter((flaw) => this.tried || !this.untyped(item, flaw));
+      this.untold = told.length < measured.issues.length;
       this.flaws.value = [...own, ...told];
       if (JSON.stringify(this.flaws.value) !== before) this.shape.value += 1;
       this.problem.value = null;
@@ -166,7 +197,7 @@ export class Draft {
   }
 
   /** Save what was typed; return what became of it, null where it could not even be asked. */
-  async save(): Promise<Written | null> {
+  async save(): Promise<WriteOutcome | null> {
     const item = this.item();
     if (!item || this.phase.value !== "ready") return null;
     const repeated = this.mode.value === "fields" ? this.tree.repeated() : [];
@@ -183,7 +214,7 @@ export class Draft {
   }
 
   /** Delete the item, if it still is what was read. */
-  async remove(): Promise<Written | null> {
+  async remove(): Promise<WriteOutcome | null> {
     const before = this.before.value;
     if (!before) return null;
     return this.write(() => call("POST /items/delete", { table: this.table, before }));
@@ -195,16 +226,28 @@ export class Draft {
   }
 
   /** Tell whether a flaw is only that a number of a new item was not typed yet. */
-  private untyped(item: Item, flaw: ItemFlaw): boolean {
+  private untyped(item: Item, flaw: ItemIssue): boolean {
     const name = flaw.path.length === 1 ? flaw.path[0] : undefined;
-    return this.before.value === null && isError(flaw) && name !== undefined && Object.hasOwn(item, name) && item[name]?.["N"] === "";
+    return (
+      this.before.value === null &&
+      isError(flaw) &&
+      name !== undefined &&
+      Object.hasOwn(item, name) &&
+      item[name]?.["N"] === ""
+    );
   }
 
   private asked(item: Item) {
-    return { table: this.table, item, before: this.before.value, entity: this.entity.value, keys: this.keepKeys.value ? ("design" as const) : ("given" as const) };
+    return {
+      table: this.table,
+      item,
+      before: this.before.value,
+      entity: this.entity.value,
+      keys: this.keepKeys.value ? ("design" as const) : ("given" as const),
+    };
   }
 
-  private async write(act: () => Promise<Written>): Promise<Written | null> {
+  private async write(act: () => Promise<WriteOutcome>): Promise<WriteOutcome | null> {
     this.phase.value = "saving";
     this.problem.value = null;
     try {
@@ -221,7 +264,7 @@ export class Draft {
   }
 }
 
-function isError(flaw: ItemFlaw): boolean {
+function isError(flaw: ItemIssue): boolean {
   return flaw.severity !== "warning";
 }
 

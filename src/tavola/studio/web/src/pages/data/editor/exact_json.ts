@@ -23,8 +23,18 @@ export class JsonMistake extends Error {
 
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const SPACE = /[ \t\r\n]*/y;
+// eslint-disable-next-line no-control-regex -- JSON forbids raw control characters in strings
 const PLAIN = /[^"\\\u0000-\u001f]*/y;
-const ESCAPES: Readonly<Record<string, string>> = { '"': '"', "\\": "\\", "/": "/", b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
+const ESCAPES: Readonly<Record<string, string>> = {
+  '"': '"',
+  "\\": "\\",
+  "/": "/",
+  b: "\b",
+  f: "\f",
+  n: "\n",
+  r: "\r",
+  t: "\t",
+};
 const DEPTH_MAX = 200; // DynamoDB takes 32; a text made to exhaust the stack is refused before it does
 
 /** Return what a text says; throw a JsonMistake where it is no JSON. */

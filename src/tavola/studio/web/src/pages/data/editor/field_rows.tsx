@@ -33,14 +33,20 @@ export function FieldRows({ draft, form, keys, readOnly }: RowsProps) {
     requestAnimationFrame(() =>
       requestAnimationFrame(() => {
         const row = handle.current?.element()?.querySelector(`[data-node="${node.id}"]`);
-        (row?.querySelector<HTMLElement>(`[data-part="${part}"]`) ?? row?.querySelector<HTMLElement>("[data-part]"))?.focus();
+        (
+          row?.querySelector<HTMLElement>(`[data-part="${part}"]`) ?? row?.querySelector<HTMLElement>("[data-part]")
+        )?.focus();
       }),
     );
   };
   useEffect(() => {
     // The first thing that can be typed: people open an item to change a value, seldom its key.
     if (readOnly || !document.activeElement?.closest(".drawer")) return;
-    const settled = (name: string) => keys.includes(name) || made.has(name) || name === form?.tag_attribute || (fields.get(name)?.feeds.some((each) => keys.includes(each)) ?? false);
+    const settled = (name: string) =>
+      keys.includes(name) ||
+      made.has(name) ||
+      name === form?.tag_attribute ||
+      (fields.get(name)?.feeds.some((each) => keys.includes(each)) ?? false);
     const editable = rows.filter((row) => !row.flaw && !isContainer(row.node.tag));
     const first = draft.before.value ? (editable.find((row) => !settled(row.node.name)) ?? editable[0]) : editable[0];
     if (first) focus(first.node, "value");
@@ -70,7 +76,8 @@ export function FieldRows({ draft, form, keys, readOnly }: RowsProps) {
     if (vertical && event.altKey && !readOnly) move(row.node, vertical, part);
     else if (vertical && !mod && (event.target as HTMLElement).tagName !== "SELECT") {
       const at = rows.indexOf(row);
-      const next = vertical > 0 ? rows.slice(at + 1).find((each) => !each.flaw) : rows.slice(0, at).findLast((each) => !each.flaw);
+      const next =
+        vertical > 0 ? rows.slice(at + 1).find((each) => !each.flaw) : rows.slice(0, at).findLast((each) => !each.flaw);
       if (!next) return;
       focus(next.node, part);
     } else if (event.key === "Enter" && mod && !readOnly) add(row.node.parent ?? draft.tree.root, row.node);
@@ -87,7 +94,13 @@ export function FieldRows({ draft, form, keys, readOnly }: RowsProps) {
     const indent = { paddingInlineStart: `${8 + depth * 16}px` };
     if (flaw) {
       return (
-        <div key={`${node.id}-${flaw.text}`} role="listitem" class={`data-editor-flaw ${flaw.severity === "warning" ? "warning" : ""}`} style={{ height: `${ROW_PX}px`, ...indent }} title={flaw.text}>
+        <div
+          key={`${node.id}-${flaw.text}`}
+          role="listitem"
+          class={`data-editor-flaw ${flaw.severity === "warning" ? "warning" : ""}`}
+          style={{ height: `${ROW_PX}px`, ...indent }}
+          title={flaw.text}
+        >
           <span aria-hidden="true">{flaw.severity === "warning" ? "△" : "✕"}</span>
           <span class="cut">{flaw.text}</span>
         </div>
@@ -99,11 +112,19 @@ export function FieldRows({ draft, form, keys, readOnly }: RowsProps) {
     const template = top ? made.get(node.name) : undefined;
     const isLock = top && node.name === lock;
     const held = readOnly || ((template !== undefined || isLock) && draft.keepKeys.value);
-    const name = parent.tag === "M" ? node.name || "(no name)" : `${parent.name || "member"} ${parent.children.indexOf(node) + 1}`;
+    const name =
+      parent.tag === "M" ? node.name || "(no name)" : `${parent.name || "member"} ${parent.children.indexOf(node) + 1}`;
     const wrong = rows[at + 1]?.node === node && rows[at + 1]?.flaw?.severity !== "warning";
     const set = isSet(parent.tag);
     return (
-      <div key={node.id} data-node={node.id} role="listitem" class="data-editor-row" style={{ height: `${ROW_PX}px` }} onKeyDown={(event) => onKey(event, row)}>
+      <div
+        key={node.id}
+        data-node={node.id}
+        role="listitem"
+        class="data-editor-row"
+        style={{ height: `${ROW_PX}px` }}
+        onKeyDown={(event) => onKey(event, row)}
+      >
         <span class="data-editor-name" style={indent}>
           {parent.tag === "M" ? (
             <input
@@ -123,7 +144,11 @@ export function FieldRows({ draft, form, keys, readOnly }: RowsProps) {
           ) : (
             <span class="muted data-editor-place">{parent.children.indexOf(node)}</span>
           )}
-          {top && keys.includes(node.name) ? <span class="data-editor-mark" title="Part of the table's key">key</span> : null}
+          {top && keys.includes(node.name) ? (
+            <span class="data-editor-mark" title="Part of the table's key">
+              key
+            </span>
+          ) : null}
         </span>
         {held || set ? (
           <span class="data-editor-type" title={TAG_NAMES[node.tag]}>
@@ -163,11 +188,16 @@ export function FieldRows({ draft, form, keys, readOnly }: RowsProps) {
             onAdd={() => add(node, null)}
           />
           {template ? (
-            <span class="data-editor-hint cut" title={`Made by ${template.template}${template.index ? ` for ${template.index}` : ""}`}>
+            <span
+              class="data-editor-hint cut"
+              title={`Made by ${template.template}${template.index ? ` for ${template.index}` : ""}`}
+            >
               ⚙ {template.template}
             </span>
           ) : isLock ? (
-            <span class="data-editor-hint" title="It counts the writes, so that programs see that somebody wrote">⚙ counts</span>
+            <span class="data-editor-hint" title="It counts the writes, so that programs see that somebody wrote">
+              ⚙ counts
+            </span>
           ) : field?.feeds.length ? (
             <span class="data-editor-hint cut" title={`These keys are made of it: ${field.feeds.join(", ")}`}>
               → {field.feeds.join(", ")}
@@ -197,7 +227,14 @@ export function FieldRows({ draft, form, keys, readOnly }: RowsProps) {
 
   return (
     <div class="data-editor-rows">
-      <VirtualRows count={rows.length} rowHeight={ROW_PX} render={line} handle={handle} role="list" aria-label="Attributes" />
+      <VirtualRows
+        count={rows.length}
+        rowHeight={ROW_PX}
+        render={line}
+        handle={handle}
+        role="list"
+        aria-label="Attributes"
+      />
       {readOnly ? null : (
         <Button small kind="quiet" onClick={() => add(draft.tree.root, null)}>
           + Add an attribute

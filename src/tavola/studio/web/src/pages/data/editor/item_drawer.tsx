@@ -5,8 +5,21 @@ import { useAsk } from "../../../app/asking";
 import { useCommands } from "../../../app/commands";
 import { href } from "../../../app/router";
 import { currentTable, mayChange, session } from "../../../app/session";
-import type { EntityForm, Item, TableSummary, Written } from "../../../generated/api";
-import { Button, Chip, Confirm, Copy, Drawer, Empty, Notice, ProblemNotice, Segmented, Select, Spinner, TextArea } from "../../../parts";
+import type { EntityForm, Item, TableSummary, WriteOutcome } from "../../../generated/api";
+import {
+  Button,
+  Chip,
+  Confirm,
+  Copy,
+  Drawer,
+  Empty,
+  Notice,
+  ProblemNotice,
+  Segmented,
+  Select,
+  Spinner,
+  TextArea,
+} from "../../../parts";
 import { keyOf } from "../keys";
 import { opened, openItem, reload } from "../state";
 import { Conflict, rebased } from "./conflict";
@@ -64,26 +77,31 @@ function OpenItem({ table, target }: { table: TableSummary; target: Item | null 
     drop(draft);
     openItem(null);
   };
-  const settled = (done: Written | null, told: string) => {
+  const settled = (done: WriteOutcome | null, told: string) => {
     if (!done || done.outcome === "conflict" || done.outcome === "exists") return;
     if (done.outcome === "unchanged") {
       remember("Nothing was changed, so nothing was written.", null);
-      if (done.stands) draft.begin(done.stands, done.stands, draft.entity.value);
+      if (done.current) draft.begin(done.current, done.current, draft.entity.value);
       return;
     }
     remember(told, done.undo);
     setSaved((before) => before + 1);
     void reload();
-    if (!done.stands) leave();
-    else if (!target || JSON.stringify(keyOf(table, done.stands)) !== JSON.stringify(keyOf(table, target))) {
+    if (!done.current) leave();
+    else if (!target || JSON.stringify(keyOf(table, done.current)) !== JSON.stringify(keyOf(table, target))) {
       drop(draft);
-      openItem(keyOf(table, done.stands));
-    } else draft.begin(done.stands, done.stands, draft.entity.value);
+      openItem(keyOf(table, done.current));
+    } else draft.begin(done.current, done.current, draft.entity.value);
   };
   const save = async () => {
     if (!editable || draft.phase.value !== "ready") return;
     const done = await draft.save();
-    settled(done, done ? `Saved: ${done.units} WCU${done.keys?.length ? `, and ${done.keys.map((each) => each.attribute).join(", ")} followed` : ""}.` : "");
+    settled(
+      done,
+      done
+        ? `Saved: ${done.units} WCU${done.keys?.length ? `, and ${done.keys.map((each) => each.attribute).join(", ")} followed` : ""}.`
+        : "",
+    );
   };
   const remove = async () => {
     setAsking("");
@@ -92,7 +110,14 @@ function OpenItem({ table, target }: { table: TableSummary; target: Item | null 
   useCommands(
     editable
       ? [
-          { id: "save-item", title: "Save the open item", keys: "mod+s", group: "Data", always: true, run: () => void save() },
+          {
+            id: "save-item",
+            title: "Save the open item",
+            keys: "mod+s",
+            group: "Data",
+            always: true,
+            run: () => void save(),
+          },
           { id: "delete-item", title: "Delete the open item", group: "Data", run: () => target && setAsking("delete") },
         ]
       : [],
@@ -106,7 +131,8 @@ function OpenItem({ table, target }: { table: TableSummary; target: Item | null 
   const ready = known && (phase === "ready" || phase === "saving");
   const title = (
     <span class="row">
-      {target ? "Item" : "New item"} {entity ? <Chip name={entity} guess={view?.kind === "guess"} title={view?.note ?? ""} /> : null}
+      {target ? "Item" : "New item"}{" "}
+      {entity ? <Chip name={entity} guess={view?.kind === "guess"} title={view?.note ?? ""} /> : null}
     </span>
   );
   return (
@@ -117,9 +143,15 @@ function OpenItem({ table, target }: { table: TableSummary; target: Item | null 
         footer={
           ready ? (
             <>
-              <Copy label="Copy as JSON" text={() => writeItem(draft.item() ?? {}, draft.mode.value === "dynamodb" ? "dynamodb" : "plain")} />
+              <Copy
+                label="Copy as JSON"
+                text={() => writeItem(draft.item() ?? {}, draft.mode.value === "dynamodb" ? "dynamodb" : "plain")}
+              />
               {target ? (
-                <a class="button small" href={href({ page: "time", params: { tab: "item", key: JSON.stringify(target) } })}>
+                <a
+                  class="button small"
+                  href={href({ page: "time", params: { tab: "item", key: JSON.stringify(target) } })}
+                >
                   History
                 </a>
               ) : null}
@@ -129,9 +161,17 @@ function OpenItem({ table, target }: { table: TableSummary; target: Item | null 
                   Delete…
                 </Button>
               ) : null}
-              <Button small onClick={close}>{editable ? "Cancel" : "Close"}</Button>
+              <Button small onClick={close}>
+                {editable ? "Cancel" : "Close"}
+              </Button>
               {editable ? (
-                <Button kind="primary" small disabled={phase === "saving" || draft.conflict.value !== null} title="Ctrl S" onClick={() => void save()}>
+                <Button
+                  kind="primary"
+                  small
+                  disabled={phase === "saving" || draft.conflict.value !== null}
+                  title="Ctrl S"
+                  onClick={() => void save()}
+                >
                   {phase === "saving" ? "Saving…" : target ? "Save" : "Create"}
                 </Button>
               ) : null}
@@ -141,34 +181,63 @@ function OpenItem({ table, target }: { table: TableSummary; target: Item | null 
       >
         <div class="data-editor">
           {last.value ? <UndoNotice inside focus={saved > 0 || last.value.told === "Taken back."} /> : null}
-          {kept ? <Notice title="Your unsaved changes are still here">They were typed before and never saved.</Notice> : null}
-          {draft.problem.value ? <ProblemNotice problem={draft.problem.value} {...(phase === "lost" ? { again: () => void draft.load(asOf.value) } : {})} /> : null}
+          {kept ? (
+            <Notice title="Your unsaved changes are still here">They were typed before and never saved.</Notice>
+          ) : null}
+          {draft.problem.value ? (
+            <ProblemNotice
+              problem={draft.problem.value}
+              {...(phase === "lost" ? { again: () => void draft.load(asOf.value) } : {})}
+            />
+          ) : null}
           {phase === "loading" || !known ? <Spinner label="Reading the item" /> : null}
-          {phase === "missing" ? <Empty title="Nothing stands under this key">{asOf.value ? "It was not there at this moment." : "It may have been deleted."}</Empty> : null}
+          {phase === "missing" ? (
+            <Empty title="Nothing stands under this key">
+              {asOf.value ? "It was not there at this moment." : "It may have been deleted."}
+            </Empty>
+          ) : null}
           {ready && draft.conflict.value ? (
             <Conflict
               done={draft.conflict.value}
               onBack={() => (draft.conflict.value = null)}
               onTheirs={() => {
-                const stands = draft.conflict.value?.stands;
+                const stands = draft.conflict.value?.current;
                 if (!stands) return;
                 if (target) drop(draft);
                 else draft.conflict.value = null; // what was typed for the new item is still there when one asks for it
-                if (target && JSON.stringify(keyOf(table, stands)) === JSON.stringify(keyOf(table, target))) draft.begin(stands, stands, draft.entity.value);
+                if (target && JSON.stringify(keyOf(table, stands)) === JSON.stringify(keyOf(table, target)))
+                  draft.begin(stands, stands, draft.entity.value);
                 else openItem(keyOf(table, stands));
               }}
               onMine={() => {
-                const stands = draft.conflict.value?.stands ?? null;
+                const stands = draft.conflict.value?.current ?? null;
                 const mine = draft.item() ?? {};
                 draft.begin(stands ? rebased(draft.before.value, mine, stands) : mine, stands, draft.entity.value);
               }}
             />
           ) : null}
-          {ready && !draft.conflict.value ? <Body draft={draft} form={form} forms={forms} keys={keys} table={table} editable={editable} saving={phase === "saving"} isNew={!target} /> : null}
+          {ready && !draft.conflict.value ? (
+            <Body
+              draft={draft}
+              form={form}
+              forms={forms}
+              keys={keys}
+              table={table}
+              editable={editable}
+              saving={phase === "saving"}
+              isNew={!target}
+            />
+          ) : null}
         </div>
       </Drawer>
       {asking === "delete" && draft.before.value ? (
-        <Confirm title={`Delete this ${entity ?? "item"}?`} yes="Delete it" danger onYes={() => void remove()} onNo={() => setAsking("")}>
+        <Confirm
+          title={`Delete this ${entity ?? "item"}?`}
+          yes="Delete it"
+          danger
+          onYes={() => void remove()}
+          onNo={() => setAsking("")}
+        >
           <p>
             The item at{" "}
             {keys.map((name) => (
@@ -176,7 +245,8 @@ function OpenItem({ table, target }: { table: TableSummary; target: Item | null 
                 {name} = {String(Object.values(draft.before.value?.[name] ?? {})[0] ?? "")}
               </span>
             ))}{" "}
-            with its {Object.keys(draft.before.value).length} attributes is deleted from <span class="mono">{table.name}</span>, if nobody changed it since it was read.
+            with its {Object.keys(draft.before.value).length} attributes is deleted from{" "}
+            <span class="mono">{table.name}</span>, if nobody changed it since it was read.
           </p>
           <p class="muted">It can be taken back right after.</p>
         </Confirm>
@@ -209,19 +279,31 @@ function Body({ draft, form, forms, keys, table, editable, saving, isNew }: Body
   return (
     <>
       {editable ? null : (
-        <p class="small muted">{session.value?.read_only ? "The studio is read-only: values are shown and cannot be changed." : "This is the past: values are shown and cannot be changed."}</p>
+        <p class="small muted">
+          {session.value?.read_only
+            ? "The studio is read-only: values are shown and cannot be changed."
+            : "This is the past: values are shown and cannot be changed."}
+        </p>
       )}
       {isNew && forms.length ? (
         <Select
           label="What it is"
           value={draft.entity.value ?? ""}
-          options={[...forms.map((each) => ({ value: each.entity, label: each.entity })), { value: "", label: "Something else" }]}
+          options={[
+            ...forms.map((each) => ({ value: each.entity, label: each.entity })),
+            { value: "", label: "Something else" },
+          ]}
           onChange={(value) => draft.beginNew(forms.find((each) => each.entity === value) ?? null, table.keys)}
           hint={form?.description.split("\n")[0]}
         />
       ) : null}
       <div class="row wrap">
-        <Segmented label="How the item is shown" options={MODES} value={mode} onChange={(value) => draft.turn(value as Mode)} />
+        <Segmented
+          label="How the item is shown"
+          options={MODES}
+          value={mode}
+          onChange={(value) => draft.turn(value as Mode)}
+        />
         {editable && form ? (
           <label class="check small" title="Key attributes are made anew of the fields, as the design says">
             <input
@@ -238,7 +320,11 @@ function Body({ draft, form, forms, keys, table, editable, saving, isNew }: Body
       </div>
       {measured ? <Gauge measured={measured} stale={draft.measuring.value} writing={editable} /> : null}
       {whole.map((flaw) => (
-        <p key={flaw.path.join(".") + flaw.text} class={`data-editor-flaw whole ${flaw.severity === "warning" ? "warning" : ""}`} role={flaw.severity === "warning" ? "status" : "alert"}>
+        <p
+          key={flaw.path.join(".") + flaw.text}
+          class={`data-editor-flaw whole ${flaw.severity === "warning" ? "warning" : ""}`}
+          role={flaw.severity === "warning" ? "status" : "alert"}
+        >
           {flaw.path.length ? <strong class="mono">{flaw.path.join(".")}</strong> : null} {flaw.text}
         </p>
       ))}
@@ -253,14 +339,23 @@ function Body({ draft, form, forms, keys, table, editable, saving, isNew }: Body
           value={draft.text.value}
           readOnly={fixed}
           wrong={draft.mistake.value || null}
-          hint={mode === "plain" ? "Numbers keep every digit; bytes and sets stand as $binary, $strings, $numbers, $binaries." : undefined}
+          hint={
+            mode === "plain"
+              ? "Numbers keep every digit; bytes and sets stand as $binary, $strings, $numbers, $binaries."
+              : undefined
+          }
           onInput={(text) => {
             draft.text.value = text;
             draft.changed();
           }}
         />
       )}
-      {mode === "fields" && editable ? <p class="small muted data-editor-keys">↑ ↓ between rows · Alt ↑ ↓ move · Ctrl Enter adds · Ctrl ⌫ removes · Alt Enter opens a long text · Ctrl S saves</p> : null}
+      {mode === "fields" && editable ? (
+        <p class="small muted data-editor-keys">
+          ↑ ↓ between rows · Alt ↑ ↓ move · Ctrl Enter adds · Ctrl ⌫ removes · Alt Enter opens a long text · Ctrl S
+          saves
+        </p>
+      ) : null}
     </>
   );
 }

@@ -15,7 +15,10 @@ export class SpellingMistake extends Error {}
 /** Return an item as text, with line breaks. */
 export function writeItem(item: Item, spelling: Spelling): string {
   const write = spelling === "plain" ? plain : dynamodb;
-  return object(Object.entries(item).map(([name, value]) => [name, write(value, 1)] as const), 0);
+  return object(
+    Object.entries(item).map(([name, value]) => [name, write(value, 1)] as const),
+    0,
+  );
 }
 
 /** Return the item that a text spells; throw a JsonMistake or SpellingMistake where it spells none. */
@@ -62,28 +65,55 @@ function plain(value: AttributeValue, depth: number): string {
     case "NULL":
       return "null";
     case "L":
-      return list((held as AttributeValue[]).map((each) => plain(each, depth + 1)), depth);
+      return list(
+        (held as AttributeValue[]).map((each) => plain(each, depth + 1)),
+        depth,
+      );
     case "M": {
       const members = Object.entries(held as Item);
-      const text = object(members.map(([name, each]) => [name, plain(each, depth + 1)] as const), depth);
+      const text = object(
+        members.map(([name, each]) => [name, plain(each, depth + 1)] as const),
+        depth,
+      );
       return members.length === 1 && WORDS.includes(members[0]?.[0] ?? "") ? `{"$map": ${text}}` : text;
     }
     case "B":
       return `{"$binary": ${JSON.stringify(held)}}`;
     case "SS":
-      return `{"$strings": ${list((held as string[]).map((each) => JSON.stringify(each)), depth)}}`;
+      return `{"$strings": ${list(
+        (held as string[]).map((each) => JSON.stringify(each)),
+        depth,
+      )}}`;
     case "NS":
       return `{"$numbers": ${list(held as string[], depth)}}`;
     case "BS":
-      return `{"$binaries": ${list((held as string[]).map((each) => JSON.stringify(each)), depth)}}`;
+      return `{"$binaries": ${list(
+        (held as string[]).map((each) => JSON.stringify(each)),
+        depth,
+      )}}`;
   }
 }
 
 function dynamodb(value: AttributeValue, depth: number): string {
   const [tag, held] = taken(value);
-  if (tag === "M") return `{"M": ${object(Object.entries(held as Item).map(([name, each]) => [name, dynamodb(each, depth + 1)] as const), depth)}}`;
-  if (tag === "L") return `{"L": ${list((held as AttributeValue[]).map((each) => dynamodb(each, depth + 1)), depth)}}`;
-  return `{${JSON.stringify(tag)}: ${Array.isArray(held) ? list(held.map((each) => JSON.stringify(each)), depth) : JSON.stringify(held)}}`;
+  if (tag === "M")
+    return `{"M": ${object(
+      Object.entries(held as Item).map(([name, each]) => [name, dynamodb(each, depth + 1)] as const),
+      depth,
+    )}}`;
+  if (tag === "L")
+    return `{"L": ${list(
+      (held as AttributeValue[]).map((each) => dynamodb(each, depth + 1)),
+      depth,
+    )}}`;
+  return `{${JSON.stringify(tag)}: ${
+    Array.isArray(held)
+      ? list(
+          held.map((each) => JSON.stringify(each)),
+          depth,
+        )
+      : JSON.stringify(held)
+  }}`;
 }
 
 function fromPlain(found: Json, place: string): AttributeValue {

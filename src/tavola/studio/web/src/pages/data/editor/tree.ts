@@ -1,5 +1,5 @@
 // Tree: an item as rows that people edit: every value a node, changed in place, so that a key press costs one node and not ten thousand.
-import type { AttributeValue, Item, ItemFlaw } from "../../../generated/api";
+import type { AttributeValue, Item, ItemIssue } from "../../../generated/api";
 import { type Tag, taken } from "../../../parts";
 
 export interface Node {
@@ -15,14 +15,20 @@ export interface Node {
   children: Node[];
   open: boolean;
   /** What it held as another type, and what was made of that: so a type that was chosen by mistake costs nothing. */
-  past: { readonly tag: Tag; readonly text: string; readonly truth: boolean; readonly children: Node[]; readonly made: string }[];
+  past: {
+    readonly tag: Tag;
+    readonly text: string;
+    readonly truth: boolean;
+    readonly children: Node[];
+    readonly made: string;
+  }[];
 }
 
 /** A row of the view: a node at its depth, or what is wrong with the node above. */
 export interface TreeRow {
   readonly node: Node;
   readonly depth: number;
-  readonly flaw: ItemFlaw | null;
+  readonly flaw: ItemIssue | null;
 }
 
 export const CONTAINERS: readonly Tag[] = ["L", "M", "SS", "NS", "BS"];
@@ -101,26 +107,33 @@ export class ItemTree {
   }
 
   /** Return the names that stand twice in one map, of which an item can have only one. */
-  repeated(): ItemFlaw[] {
-    const flaws: ItemFlaw[] = [];
+  repeated(): ItemIssue[] {
+    const flaws: ItemIssue[] = [];
     const visit = (node: Node, path: readonly string[]) => {
       if (node.tag === "M") {
         const seen = new Set<string>();
         for (const each of node.children) {
-          if (seen.has(each.name)) flaws.push({ path: [...path, each.name], text: `There are two called “${each.name}”; rename one.`, severity: "error" });
-          else if (!each.name) flaws.push({ path: [...path, each.name], text: "It has no name; give it one.", severity: "error" });
+          if (seen.has(each.name))
+            flaws.push({
+              path: [...path, each.name],
+              text: `There are two called “${each.name}”; rename one.`,
+              severity: "error",
+            });
+          else if (!each.name)
+            flaws.push({ path: [...path, each.name], text: "It has no name; give it one.", severity: "error" });
           seen.add(each.name);
         }
       }
-      if (node.tag === "M" || node.tag === "L") node.children.forEach((each, at) => visit(each, [...path, node.tag === "L" ? String(at) : each.name]));
+      if (node.tag === "M" || node.tag === "L")
+        node.children.forEach((each, at) => visit(each, [...path, node.tag === "L" ? String(at) : each.name]));
     };
     visit(this.root, []);
     return flaws;
   }
 
   /** Return the rows in view order, flaws below what they are about. */
-  rows(flaws: readonly ItemFlaw[]): TreeRow[] {
-    const told = new Map<Node, ItemFlaw[]>();
+  rows(flaws: readonly ItemIssue[]): TreeRow[] {
+    const told = new Map<Node, ItemIssue[]>();
     for (const flaw of flaws) {
       const node = flaw.path.length ? this.at(flaw.path) : null;
       if (node) told.set(node, [...(told.get(node) ?? []), flaw]);
@@ -162,10 +175,19 @@ export class ItemTree {
     const kept = node.past.at(-1)?.made === now ? node.past.findLast((each) => each.tag === tag) : undefined;
     const held = { tag: node.tag, text: node.text, truth: node.truth, children: node.children.map(copied) };
     if (kept) {
-      Object.assign(node, { tag, text: kept.text, truth: kept.truth, children: kept.children.map(copied), open: kept.children.length > 0 });
+      Object.assign(node, {
+        tag,
+        text: kept.text,
+        truth: kept.truth,
+        children: kept.children.map(copied),
+        open: kept.children.length > 0,
+      });
       for (const each of node.children) each.parent = node;
     } else this.converted(node, tag);
-    node.past = [...(node.past.at(-1)?.made === now ? node.past : []), { ...held, made: JSON.stringify(valueOf(node)) }];
+    node.past = [
+      ...(node.past.at(-1)?.made === now ? node.past : []),
+      { ...held, made: JSON.stringify(valueOf(node)) },
+    ];
   }
 
   private converted(node: Node, tag: Tag): void {

@@ -4,13 +4,13 @@ import { useEffect, useRef } from "preact/hooks";
 import { call, problemOf } from "../../../app/api";
 import { useCommands } from "../../../app/commands";
 import { mayChange } from "../../../app/session";
-import type { Problem, UndoWrite } from "../../../generated/api";
+import type { Problem, UndoRequest } from "../../../generated/api";
 import { Button, IconButton, Notice, ProblemNotice } from "../../../parts";
 import { reload } from "../state";
 
 interface Last {
   readonly told: string;
-  readonly undo: UndoWrite | null;
+  readonly undo: UndoRequest | null;
   readonly problem: Problem | null;
   readonly busy: boolean;
 }
@@ -21,7 +21,7 @@ export const last = signal<Last | null>(null);
 export const undone = signal(0);
 
 /** Remember a write. */
-export function remember(told: string, undo: UndoWrite | null): void {
+export function remember(told: string, undo: UndoRequest | null): void {
   last.value = { told, undo, problem: null, busy: false };
 }
 
@@ -34,7 +34,18 @@ export async function takeBack(): Promise<void> {
     const done = await call("POST /items/undo", now.undo);
     if (done.outcome === "conflict" || done.outcome === "exists") {
       const detail = "It is not what your write made any more, so it was left as it is.";
-      last.value = { ...now, busy: false, undo: null, problem: { code: "undo-refused", title: "Somebody changed it since", detail, remedy: "Open it and look.", status: 409 } };
+      last.value = {
+        ...now,
+        busy: false,
+        undo: null,
+        problem: {
+          code: "undo-refused",
+          title: "Somebody changed it since",
+          detail,
+          remedy: "Open it and look.",
+          status: 409,
+        },
+      };
     } else {
       last.value = { told: "Taken back.", undo: done.undo, problem: null, busy: false };
     }
@@ -49,7 +60,19 @@ export async function takeBack(): Promise<void> {
 export function UndoNotice({ inside, focus }: { inside: boolean; focus: boolean }) {
   const now = last.value;
   const button = useRef<HTMLSpanElement>(null);
-  useCommands(now?.undo && mayChange.value ? [{ id: "undo-write", title: "Take the last write back", keys: "mod+z", group: "Data", run: () => void takeBack() }] : []);
+  useCommands(
+    now?.undo && mayChange.value
+      ? [
+          {
+            id: "undo-write",
+            title: "Take the last write back",
+            keys: "mod+z",
+            group: "Data",
+            run: () => void takeBack(),
+          },
+        ]
+      : [],
+  );
   useEffect(() => {
     // After a save the hands are on the keys: the next one may be Ctrl-Z or Enter.
     if (focus && now?.undo) button.current?.querySelector("button")?.focus();

@@ -25,7 +25,8 @@ export function ValueCell({ node, label, field, readOnly, wrong, onChange, onTog
     redraw((before) => before + 1);
     onChange();
   };
-  if (isContainer(node.tag)) return <Members node={node} label={label} readOnly={readOnly} onToggle={onToggle} onAdd={onAdd} />;
+  if (isContainer(node.tag))
+    return <Members node={node} label={label} readOnly={readOnly} onToggle={onToggle} onAdd={onAdd} />;
   if (node.tag === "NULL") return <span class="data-editor-quiet">null</span>;
   if (node.tag === "BOOL") {
     return (
@@ -49,7 +50,14 @@ export function ValueCell({ node, label, field, readOnly, wrong, onChange, onTog
   if (field?.choices && !readOnly && (node.tag === "S" || node.tag === "N")) {
     const known = field.choices.includes(node.text);
     return (
-      <select class="input" aria-label={label} aria-invalid={wrong ? "true" : undefined} data-part="value" value={node.text} onChange={(event) => typed(event.currentTarget.value)}>
+      <select
+        class="input"
+        aria-label={label}
+        aria-invalid={wrong ? "true" : undefined}
+        data-part="value"
+        value={node.text}
+        onChange={(event) => typed(event.currentTarget.value)}
+      >
         {known ? null : <option value={node.text}>{node.text || "(empty)"}</option>}
         {field.choices.map((each) => (
           <option key={each} value={each} selected={each === node.text}>
@@ -60,14 +68,25 @@ export function ValueCell({ node, label, field, readOnly, wrong, onChange, onTog
     );
   }
   if (node.text.length > INLINE_MAX || /[\r\n]/.test(node.text)) {
-    const told = node.tag === "B" ? `${num(base64Bytes(node.text))} bytes` : shown({ S: node.text.replace(/[\r\n]+/g, " ⏎ ") }, 90);
+    const told =
+      node.tag === "B"
+        ? `${num(base64Bytes(node.text))} bytes`
+        : shown({ S: node.text.replace(/[\r\n]+/g, " ⏎ ") }, 90);
     return (
       <>
-        <button type="button" class="input data-editor-long" data-part="value" aria-label={`${label}: ${readOnly ? "show" : "edit"} ${num(node.text.length)} characters`} onClick={() => setLarge(true)}>
+        <button
+          type="button"
+          class="input data-editor-long"
+          data-part="value"
+          aria-label={`${label}: ${readOnly ? "show" : "edit"} ${num(node.text.length)} characters`}
+          onClick={() => setLarge(true)}
+        >
           <span class="cut">{told}</span>
           <span class="muted">{num(node.text.length)} characters</span>
         </button>
-        {large ? <Large node={node} label={label} readOnly={readOnly} onChange={typed} onClose={() => setLarge(false)} /> : null}
+        {large ? (
+          <Large node={node} label={label} readOnly={readOnly} onChange={typed} onClose={() => setLarge(false)} />
+        ) : null}
       </>
     );
   }
@@ -93,20 +112,40 @@ export function ValueCell({ node, label, field, readOnly, wrong, onChange, onTog
           }
         }}
       />
-      {large ? <Large node={node} label={label} readOnly={readOnly} onChange={typed} onClose={() => setLarge(false)} /> : null}
+      {large ? (
+        <Large node={node} label={label} readOnly={readOnly} onChange={typed} onClose={() => setLarge(false)} />
+      ) : null}
     </>
   );
 }
 
-function Members({ node, label, readOnly, onToggle, onAdd }: Pick<CellProps, "node" | "label" | "readOnly" | "onToggle" | "onAdd">) {
+function Members({
+  node,
+  label,
+  readOnly,
+  onToggle,
+  onAdd,
+}: Pick<CellProps, "node" | "label" | "readOnly" | "onToggle" | "onAdd">) {
   const count = node.children.length;
   return (
     <span class="data-editor-members">
-      <button type="button" class="button small quiet" data-part="value" aria-label={label} aria-expanded={node.open} onClick={onToggle}>
+      <button
+        type="button"
+        class="button small quiet"
+        data-part="value"
+        aria-label={label}
+        aria-expanded={node.open}
+        onClick={onToggle}
+      >
         {node.open ? "▾" : "▸"} {count === 1 ? "1 member" : `${num(count)} members`}
       </button>
       {readOnly ? null : (
-        <button type="button" class="button small quiet" aria-label={`Add a member to ${label.replace(/^Value of /, "")}`} onClick={onAdd}>
+        <button
+          type="button"
+          class="button small quiet"
+          aria-label={`Add a member to ${label.replace(/^Value of /, "")}`}
+          onClick={onAdd}
+        >
           + Add
         </button>
       )}
@@ -115,7 +154,19 @@ function Members({ node, label, readOnly, onToggle, onAdd }: Pick<CellProps, "no
 }
 
 /** A long text, or bytes, in a window: one text area however long it is. */
-function Large({ node, label, readOnly, onChange, onClose }: { node: Node; label: string; readOnly: boolean; onChange: (text: string) => void; onClose: () => void }) {
+function Large({
+  node,
+  label,
+  readOnly,
+  onChange,
+  onClose,
+}: {
+  node: Node;
+  label: string;
+  readOnly: boolean;
+  onChange: (text: string) => void;
+  onClose: () => void;
+}) {
   const breaks = breaksOf(node.text);
   const [text, setText] = useState(node.text);
   const [asking, setAsking] = useState(false);
@@ -141,7 +192,12 @@ function Large({ node, label, readOnly, onChange, onClose }: { node: Node; label
             {num(text.length)} characters{binary ? `, ${bytes(base64Bytes(text))}` : ""}
           </span>
           {binary ? (
-            <Button disabled={!/^[A-Za-z0-9+/]*={0,2}$/.test(text)} onClick={() => download("value.bin", new Blob([Uint8Array.from(atob(text), (each) => each.charCodeAt(0))]))}>
+            <Button
+              disabled={!/^[A-Za-z0-9+/]*={0,2}$/.test(text)}
+              onClick={() =>
+                download("value.bin", new Blob([Uint8Array.from(atob(text), (each) => each.charCodeAt(0))]))
+              }
+            >
               Keep as a file
             </Button>
           ) : null}
@@ -175,7 +231,12 @@ function Large({ node, label, readOnly, onChange, onClose }: { node: Node; label
             <input type="file" onChange={(event) => void load(event.currentTarget.files?.[0])} />
           </label>
         ) : null}
-        {breaks === "mixed" && !readOnly ? <Notice tone="warning">Its lines end in different ways, which a text area cannot keep. Edit it as JSON, where \r and \n are written out.</Notice> : null}
+        {breaks === "mixed" && !readOnly ? (
+          <Notice tone="warning">
+            Its lines end in different ways, which a text area cannot keep. Edit it as JSON, where \r and \n are written
+            out.
+          </Notice>
+        ) : null}
         <textarea
           class="input mono data-editor-large"
           aria-label={label}
@@ -183,7 +244,9 @@ function Large({ node, label, readOnly, onChange, onClose }: { node: Node; label
           value={text}
           readOnly={fixed}
           data-autofocus
-          onInput={(event) => setText(breaks === "\r\n" ? event.currentTarget.value.replace(/\n/g, "\r\n") : event.currentTarget.value)}
+          onInput={(event) =>
+            setText(breaks === "\r\n" ? event.currentTarget.value.replace(/\n/g, "\r\n") : event.currentTarget.value)
+          }
         />
       </div>
       {asking ? (

@@ -1,8 +1,32 @@
 // ImportDialog: a file or pasted text into a table: looked at first, then written piece by piece; what fails is kept.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiProblem, problemOf, wasAborted } from "../../../app/api";
-import type { ImportChecked, ImportColumn, ImportDone, ImportFailure, Problem, TableSummary } from "../../../generated/api";
-import { Button, Dialog, download, Notice, num, ProblemNotice, Progress, Segmented, Select, Spinner, Stat, Stats, TAG_NAMES, TAGS, TextArea, Value } from "../../../parts";
+import type {
+  ImportCheck,
+  ImportColumn,
+  ImportResult,
+  ImportFailure,
+  Problem,
+  TableSummary,
+} from "../../../generated/api";
+import {
+  Button,
+  Dialog,
+  download,
+  Notice,
+  num,
+  ProblemNotice,
+  Progress,
+  Segmented,
+  Select,
+  Spinner,
+  Stat,
+  Stats,
+  TAG_NAMES,
+  TAGS,
+  TextArea,
+  Value,
+} from "../../../parts";
 import { reload } from "../state";
 import { FORMS } from "./export_dialog";
 import { useKeptFocus } from "./kept_focus";
@@ -15,7 +39,10 @@ const MODES = [
 ];
 const FAILURES_SHOWN = 30;
 const FAILURES_MAX = 10_000; // of a file that is only looked at; of one that is written each is kept
-const TYPES = [...TAGS.map((tag) => ({ value: tag as string, label: `${tag} · ${TAG_NAMES[tag]}` })), { value: "skip", label: "leave it out" }];
+const TYPES = [
+  ...TAGS.map((tag) => ({ value: tag as string, label: `${tag} · ${TAG_NAMES[tag]}` })),
+  { value: "skip", label: "leave it out" },
+];
 
 interface Sums {
   readonly records: number;
@@ -43,13 +70,13 @@ export function ImportDialog({ table, onClose }: { table: TableSummary; onClose:
   const [form, setForm] = useState<Form>("auto");
   const [mode, setMode] = useState<Choice["mode"]>("refuse");
   const [columns, setColumns] = useState<readonly ImportColumn[]>([]);
-  const [first, setFirst] = useState<ImportChecked | null>(null);
+  const [first, setFirst] = useState<ImportCheck | null>(null);
   const [phase, setPhase] = useState<Phase>("choosing");
   const [sums, setSums] = useState<Sums>(NONE);
   const [reach, setReach] = useState<Reach>({ done: 0, size: 1 });
   const [problem, setProblem] = useState<Problem | null>(null);
   const giving = useRef<AbortController | null>(null);
-  const sending = useRef<Sending<ImportDone> | null>(null);
+  const sending = useRef<Sending<ImportResult> | null>(null);
   const stopping = useRef(false);
   const foot = useKeptFocus(phase);
   useEffect(
@@ -75,7 +102,7 @@ export function ImportDialog({ table, onClose }: { table: TableSummary; onClose:
     setSums(NONE);
     setFirst(null);
     let sum = NONE;
-    let seen: ImportChecked | null = null;
+    let seen: ImportCheck | null = null;
     const pieces = looking(source, { table: table.name, form: wanted, columns: chosen, mode }, signal);
     try {
       while (!pieces.ended) {
@@ -87,7 +114,13 @@ export function ImportDialog({ table, onClose }: { table: TableSummary; onClose:
           setForm(answer.form);
           setColumns(answer.columns);
         }
-        sum = { ...sum, records: sum.records + answer.records, ready: sum.ready + answer.ready, existing: sum.existing + answer.existing, failures: [...sum.failures, ...answer.failures] };
+        sum = {
+          ...sum,
+          records: sum.records + answer.records,
+          ready: sum.ready + answer.ready,
+          existing: sum.existing + answer.existing,
+          failures: [...sum.failures, ...answer.failures],
+        };
         setSums(sum);
         setReach(far);
         if (sum.failures.length > FAILURES_MAX) throw new ApiProblem(TOO_MANY);
@@ -110,7 +143,13 @@ export function ImportDialog({ table, onClose }: { table: TableSummary; onClose:
     try {
       while (!pieces.ended && !stopping.current) {
         const { answer, reach: far } = await pieces.next();
-        sum = { ...sum, written: sum.written + answer.written, skipped: sum.skipped + answer.skipped, units: sum.units + answer.units, failures: [...sum.failures, ...answer.failures] };
+        sum = {
+          ...sum,
+          written: sum.written + answer.written,
+          skipped: sum.skipped + answer.skipped,
+          units: sum.units + answer.units,
+          failures: [...sum.failures, ...answer.failures],
+        };
         setSums(sum);
         setReach(far);
       }
@@ -137,7 +176,9 @@ export function ImportDialog({ table, onClose }: { table: TableSummary; onClose:
     setPhase("stopped");
   };
   const retype = (at: number, type: string) => {
-    const next = columns.map((each, place) => (place === at ? { ...each, type: type as ImportColumn["type"], typed: true } : each));
+    const next = columns.map((each, place) =>
+      place === at ? { ...each, type: type as ImportColumn["type"], typed: true } : each,
+    );
     setColumns(next);
     if (file) void look(file, form, next);
   };
@@ -158,25 +199,41 @@ export function ImportDialog({ table, onClose }: { table: TableSummary; onClose:
       footer={
         <span ref={foot} class="row">
           {busy ? (
-          <Button onClick={stop} data-autofocus aria-disabled={phase === "stopping"}>{phase === "stopping" ? "Stopping…" : "Stop"}</Button>
-        ) : over ? (
-          <>
-            <Button {...(halted ? {} : { kind: "primary" as const })} onClick={onClose}>Close</Button>
-            {halted ? <Button kind="primary" onClick={() => void write()}>Go on</Button> : null}
-          </>
-        ) : (
-          <>
-            <Button onClick={onClose}>Cancel</Button>
-            {phase === "choosing" ? (
-              <Button kind="primary" disabled={!pasted.trim()} onClick={() => choose(new Blob([pasted]), "what was pasted")}>Look at it</Button>
-            ) : (
-              <>
-                <Button onClick={() => setPhase("choosing")}>Another file</Button>
-                <Button kind="primary" disabled={!willWrite || phase !== "checked"} onClick={() => void write()}>Import {willWrite === 1 ? "1 item" : `${num(willWrite)} items`}</Button>
-              </>
-            )}
-          </>
-        )}
+            <Button onClick={stop} data-autofocus aria-disabled={phase === "stopping"}>
+              {phase === "stopping" ? "Stopping…" : "Stop"}
+            </Button>
+          ) : over ? (
+            <>
+              <Button {...(halted ? {} : { kind: "primary" as const })} onClick={onClose}>
+                Close
+              </Button>
+              {halted ? (
+                <Button kind="primary" onClick={() => void write()}>
+                  Go on
+                </Button>
+              ) : null}
+            </>
+          ) : (
+            <>
+              <Button onClick={onClose}>Cancel</Button>
+              {phase === "choosing" ? (
+                <Button
+                  kind="primary"
+                  disabled={!pasted.trim()}
+                  onClick={() => choose(new Blob([pasted]), "what was pasted")}
+                >
+                  Look at it
+                </Button>
+              ) : (
+                <>
+                  <Button onClick={() => setPhase("choosing")}>Another file</Button>
+                  <Button kind="primary" disabled={!willWrite || phase !== "checked"} onClick={() => void write()}>
+                    Import {willWrite === 1 ? "1 item" : `${num(willWrite)} items`}
+                  </Button>
+                </>
+              )}
+            </>
+          )}
         </span>
       }
     >
@@ -193,9 +250,24 @@ export function ImportDialog({ table, onClose }: { table: TableSummary; onClose:
           >
             <label class="field">
               <span>A file: CSV, TSV, JSON, or DynamoDB JSON a line</span>
-              <input type="file" accept=".csv,.tsv,.txt,.json,.ndjson,.jsonl,text/csv,application/json" data-autofocus onChange={(event) => { const chosen = event.currentTarget.files?.[0]; if (chosen) choose(chosen, chosen.name); }} />
+              <input
+                type="file"
+                accept=".csv,.tsv,.txt,.json,.ndjson,.jsonl,text/csv,application/json"
+                data-autofocus
+                onChange={(event) => {
+                  const chosen = event.currentTarget.files?.[0];
+                  if (chosen) choose(chosen, chosen.name);
+                }}
+              />
             </label>
-            <TextArea label="Or paste it" mono rows={8} value={pasted} onInput={setPasted} placeholder={'id:S,n:N\na,1'} />
+            <TextArea
+              label="Or paste it"
+              mono
+              rows={8}
+              value={pasted}
+              onInput={setPasted}
+              placeholder={"id:S,n:N\na,1"}
+            />
           </div>
         ) : null}
         {problem ? <ProblemNotice problem={problem} /> : null}
@@ -204,10 +276,20 @@ export function ImportDialog({ table, onClose }: { table: TableSummary; onClose:
           <>
             {busy || over ? null : (
               <div class="row wrap">
-                <Select label={`Form of ${name}`} value={form} options={Object.entries(FORMS).map(([value, each]) => ({ value, label: each.label }))} onChange={(to) => file && void look(file, to as Form, [])} />
+                <Select
+                  label={`Form of ${name}`}
+                  value={form}
+                  options={Object.entries(FORMS).map(([value, each]) => ({ value, label: each.label }))}
+                  onChange={(to) => file && void look(file, to as Form, [])}
+                />
                 <div class="field data-choices">
                   <span class="data-import-label">Items that are there already</span>
-                  <Segmented label="Items that are there already" value={mode} options={MODES} onChange={(to) => setMode(to as Choice["mode"])} />
+                  <Segmented
+                    label="Items that are there already"
+                    value={mode}
+                    options={MODES}
+                    onChange={(to) => setMode(to as Choice["mode"])}
+                  />
                 </div>
               </div>
             )}
@@ -217,7 +299,11 @@ export function ImportDialog({ table, onClose }: { table: TableSummary; onClose:
                 <>
                   <Stat label="written" value={num(sums.written)} />
                   <Stat label="skipped" value={num(sums.skipped)} />
-                  <Stat label="not written" value={num(sums.failures.length)} {...(sums.failures.length ? { tone: "warn" as const } : {})} />
+                  <Stat
+                    label="not written"
+                    value={num(sums.failures.length)}
+                    {...(sums.failures.length ? { tone: "warn" as const } : {})}
+                  />
                   <Stat label="write units" value={num(sums.units)} />
                 </>
               ) : (
@@ -225,16 +311,37 @@ export function ImportDialog({ table, onClose }: { table: TableSummary; onClose:
                   <Stat label="records" value={num(sums.records)} />
                   <Stat label="can be written" value={num(sums.ready)} />
                   <Stat label="are there already" value={num(sums.existing)} />
-                  <Stat label="cannot be read or written" value={num(sums.failures.length)} {...(sums.failures.length ? { tone: "bad" as const } : {})} />
+                  <Stat
+                    label="cannot be read or written"
+                    value={num(sums.failures.length)}
+                    {...(sums.failures.length ? { tone: "bad" as const } : {})}
+                  />
                 </>
               )}
             </Stats>
-            {over ? <p role="status">{phase === "written" ? "Done." : "Stopped: the rest of the file was not looked at."} {sums.written === 1 ? "1 item was written." : `${num(sums.written)} items were written.`}</p> : null}
+            {over ? (
+              <p role="status">
+                {phase === "written" ? "Done." : "Stopped: the rest of the file was not looked at."}{" "}
+                {sums.written === 1 ? "1 item was written." : `${num(sums.written)} items were written.`}
+              </p>
+            ) : null}
             {first.notes.map((note) => (
-              <Notice key={note} tone="warning">{note}</Notice>
+              <Notice key={note} tone="warning">
+                {note}
+              </Notice>
             ))}
-            {phase === "checking" || phase === "checked" || (phase === "stopped" && !halted) ? <Preview first={first} columns={columns} onType={retype} /> : null}
-            {sums.failures.length ? <Failures failures={sums.failures} table={table.name} form={form} header={columns} done={over || writing} /> : null}
+            {phase === "checking" || phase === "checked" || (phase === "stopped" && !halted) ? (
+              <Preview first={first} columns={columns} onType={retype} />
+            ) : null}
+            {sums.failures.length ? (
+              <Failures
+                failures={sums.failures}
+                table={table.name}
+                form={form}
+                header={columns}
+                done={over || writing}
+              />
+            ) : null}
           </>
         ) : null}
       </div>
@@ -242,8 +349,18 @@ export function ImportDialog({ table, onClose }: { table: TableSummary; onClose:
   );
 }
 
-function Preview({ first, columns, onType }: { first: ImportChecked; columns: readonly ImportColumn[]; onType: (at: number, type: string) => void }) {
-  const names = columns.length ? columns.filter((each) => each.type !== "rest").map((each) => each.attribute) : [...new Set(first.rows.flatMap((row) => Object.keys(row.item)))].slice(0, 40);
+function Preview({
+  first,
+  columns,
+  onType,
+}: {
+  first: ImportCheck;
+  columns: readonly ImportColumn[];
+  onType: (at: number, type: string) => void;
+}) {
+  const names = columns.length
+    ? columns.filter((each) => each.type !== "rest").map((each) => each.attribute)
+    : [...new Set(first.rows.flatMap((row) => Object.keys(row.item)))].slice(0, 40);
   return (
     <div class="data-scroll data-import-preview" tabIndex={0} role="region" aria-label="The first records">
       <table class="plain">
@@ -255,12 +372,20 @@ function Preview({ first, columns, onType }: { first: ImportChecked; columns: re
                   each.type === "rest" ? null : (
                     <th key={at} scope="col">
                       <span class="mono">{each.attribute || "(no name)"}</span>
-                      <Select hideLabel label={`Type of ${each.attribute}`} value={each.type} options={TYPES} onChange={(to) => onType(at, to)} />
+                      <Select
+                        hideLabel
+                        label={`Type of ${each.attribute}`}
+                        value={each.type}
+                        options={TYPES}
+                        onChange={(to) => onType(at, to)}
+                      />
                     </th>
                   ),
                 )
               : names.map((each) => (
-                  <th key={each} scope="col" class="mono">{each}</th>
+                  <th key={each} scope="col" class="mono">
+                    {each}
+                  </th>
                 ))}
           </tr>
         </thead>
@@ -272,7 +397,9 @@ function Preview({ first, columns, onType }: { first: ImportChecked; columns: re
                 {row.exists ? <span class="small muted"> there already</span> : null}
               </td>
               {names.map((each, at) => (
-                <td key={at}><Value value={row.item[each]} type={!columns.length} /></td>
+                <td key={at}>
+                  <Value value={row.item[each]} type={!columns.length} />
+                </td>
               ))}
             </tr>
           ))}
@@ -282,14 +409,39 @@ function Preview({ first, columns, onType }: { first: ImportChecked; columns: re
   );
 }
 
-function Failures({ failures, table, form, header, done }: { failures: readonly ImportFailure[]; table: string; form: Form; header: readonly ImportColumn[]; done: boolean }) {
+function Failures({
+  failures,
+  table,
+  form,
+  header,
+  done,
+}: {
+  failures: readonly ImportFailure[];
+  table: string;
+  form: Form;
+  header: readonly ImportColumn[];
+  done: boolean;
+}) {
   const keep = () => {
     const separator = form === "tsv" ? "\t" : ",";
-    const heads = header.length ? `${header.map((each) => `"${each.header.replace(/"/g, '""')}"`).join(separator)}\r\n` : "";
-    download(`${table}-not-written.${form === "auto" ? "txt" : FORMS[form].ending}`, heads + failures.map((each) => each.source.replace(/\r?\n?$/, "\n")).join(""));
+    const heads = header.length
+      ? `${header.map((each) => `"${each.header.replace(/"/g, '""')}"`).join(separator)}\r\n`
+      : "";
+    download(
+      `${table}-not-written.${form === "auto" ? "txt" : FORMS[form].ending}`,
+      heads + failures.map((each) => each.source.replace(/\r?\n?$/, "\n")).join(""),
+    );
   };
   return (
-    <Notice tone="warning" title={`${failures.length === 1 ? "1 record" : `${num(failures.length)} records`} ${done ? "could not be written" : "cannot be written"}`} actions={<Button small onClick={keep}>Keep them as a file</Button>}>
+    <Notice
+      tone="warning"
+      title={`${failures.length === 1 ? "1 record" : `${num(failures.length)} records`} ${done ? "could not be written" : "cannot be written"}`}
+      actions={
+        <Button small onClick={keep}>
+          Keep them as a file
+        </Button>
+      }
+    >
       <ul class="data-import-failures">
         {failures.slice(0, FAILURES_SHOWN).map((each, at) => (
           <li key={at}>

@@ -1,12 +1,17 @@
 // Pieces: a file sent a piece at a time; the server says how far it came, and the next piece begins there.
 import { ApiProblem, call } from "../../../app/api";
-import type { ImportChecked, ImportColumn, ImportDone, ImportPiece } from "../../../generated/api";
+import type { ImportCheck, ImportColumn, ImportResult, ImportPieceRequest } from "../../../generated/api";
 
 const READ_BYTES = 1024 * 1024;
 const WRITE_CHARACTERS = 256 * 1024; // smaller pieces when writing, so that progress is seen and Stop is soon
 
-export type Form = NonNullable<ImportPiece["form"]>;
-export type Choice = { readonly table: string; readonly form: Form; readonly columns: readonly ImportColumn[]; readonly mode: NonNullable<ImportPiece["mode"]> };
+export type Form = NonNullable<ImportPieceRequest["form"]>;
+export type Choice = {
+  readonly table: string;
+  readonly form: Form;
+  readonly columns: readonly ImportColumn[];
+  readonly mode: NonNullable<ImportPieceRequest["mode"]>;
+};
 
 /** A file, or a text that was pasted, read as it is needed. */
 class Reader {
@@ -70,10 +75,10 @@ export interface Reach {
 }
 
 /** A file on its way to the server. After a failure it goes on with the piece that failed. */
-export class Sending<T extends ImportChecked | ImportDone> {
+export class Sending<T extends ImportCheck | ImportResult> {
   private readonly reader: Reader;
   private readonly characters: number;
-  private readonly send: (piece: ImportPiece) => Promise<T>;
+  private readonly send: (piece: ImportPieceRequest) => Promise<T>;
   private choice: Choice;
   private line = 1;
   private state = "";
@@ -81,7 +86,7 @@ export class Sending<T extends ImportChecked | ImportDone> {
   /** Whether all of it was sent and answered. */
   ended = false;
 
-  constructor(file: Blob, choice: Choice, characters: number, send: (piece: ImportPiece) => Promise<T>) {
+  constructor(file: Blob, choice: Choice, characters: number, send: (piece: ImportPieceRequest) => Promise<T>) {
     this.reader = new Reader(file);
     this.choice = choice;
     this.characters = characters;
@@ -95,7 +100,13 @@ export class Sending<T extends ImportChecked | ImportDone> {
     await reader.fill(this.wanted);
     const cut = boundary(reader.text, this.wanted);
     const last = reader.ended && cut === reader.text.length;
-    const answer = await this.send({ ...this.choice, text: reader.text.slice(0, cut), line: this.line, state: this.state, last });
+    const answer = await this.send({
+      ...this.choice,
+      text: reader.text.slice(0, cut),
+      line: this.line,
+      state: this.state,
+      last,
+    });
     this.choice = { ...this.choice, form: answer.form, columns: answer.columns };
     this.line = answer.line;
     this.state = answer.state;
@@ -115,11 +126,11 @@ function boundary(text: string, wanted: number): number {
 }
 
 /** Look at a file's records; nothing is written. */
-export function looking(file: Blob, choice: Choice, signal: AbortSignal): Sending<ImportChecked> {
+export function looking(file: Blob, choice: Choice, signal: AbortSignal): Sending<ImportCheck> {
   return new Sending(file, choice, READ_BYTES, (piece) => call("POST /import/check", piece, { signal }));
 }
 
 /** Write a file's records. A piece that is on its way is never given up: what became of it is told. */
-export function loading(file: Blob, choice: Choice): Sending<ImportDone> {
+export function loading(file: Blob, choice: Choice): Sending<ImportResult> {
   return new Sending(file, choice, WRITE_CHARACTERS, (piece) => call("POST /import/run", piece));
 }

@@ -19,11 +19,28 @@ export function TransferMenu() {
   useCommands(
     table && table.status !== "MISSING"
       ? [
-          { id: "export-items", title: "Export items to a file", keys: "x", group: "Data", run: () => setDoing("export") },
+          {
+            id: "export-items",
+            title: "Export items to a file",
+            keys: "x",
+            group: "Data",
+            run: () => setDoing("export"),
+          },
           ...(editable
             ? [
-                { id: "import-items", title: "Import items from a file", keys: "m", group: "Data", run: () => setDoing("import" as const) },
-                { id: "edit-found", title: "Edit everything that the question finds", group: "Data", run: () => setDoing("edit" as const) },
+                {
+                  id: "import-items",
+                  title: "Import items from a file",
+                  keys: "m",
+                  group: "Data",
+                  run: () => setDoing("import" as const),
+                },
+                {
+                  id: "edit-found",
+                  title: "Edit everything that the question finds",
+                  group: "Data",
+                  run: () => setDoing("edit" as const),
+                },
               ]
             : []),
         ]
@@ -46,7 +63,9 @@ export function TransferMenu() {
       />
       {doing === "import" ? <ImportDialog table={table} onClose={close} /> : null}
       {doing === "export" ? <ExportDialog table={table} question={asked} onClose={close} /> : null}
-      {doing === "edit" && asked ? <BulkDialog table={table} selection={{ table: table.name, question: asked }} first="set" onClose={close} /> : null}
+      {doing === "edit" && asked ? (
+        <BulkDialog table={table} selection={{ table: table.name, question: asked }} first="set" onClose={close} />
+      ) : null}
     </>
   );
 }
