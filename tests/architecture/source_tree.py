@@ -72,7 +72,8 @@ def nodes(module: Module) -> tuple[ast.AST, ...]:
 @cache
 def modules() -> tuple[Module, ...]:
     """Return every module of the package, in the order of their paths."""
-    return tuple(read_module(path) for path in sorted(PACKAGE.rglob("*.py")))
+    paths = sorted(path for path in PACKAGE.rglob("*.py") if "node_modules" not in path.parts)
+    return tuple(map(read_module, paths))
 
 
 def packages(package: Path = PACKAGE) -> tuple[str, ...]:
