@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.architecture import detectors
-from tests.architecture.source_tree import Finding, Module, modules, read_module
+from tests.architecture.source_tree import Finding, Module, modules, nodes, read_module
 
 Detector = Callable[[Module], Iterator[Finding]]
 
@@ -128,3 +130,19 @@ def test_what_is_allowed_is_left_alone(
 def test_every_detector_has_a_planted_fault() -> None:
     """A new detector comes with its fault."""
     assert {rule for rule, _, _ in PLANTED} == set(DETECTORS)
+
+
+def test_equal_literals_have_one_order() -> None:
+    """Two `Literal`s of the same members are written in the same order.
+
+    typing caches `Literal[…] | None` by equality, which ignores order, so whichever was imported first would decide the order that
+    error messages list the members in.
+    """
+    orders: defaultdict[frozenset[str], set[tuple[str, ...]]] = defaultdict(set)
+    for module in modules():
+        for node in nodes(module):
+            if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "Literal":
+                members = tuple(ast.unparse(node.slice).strip("()").split(", "))
+                orders[frozenset(members)].add(members)
+
+    assert [found for found in orders.values() if len(found) > 1] == []

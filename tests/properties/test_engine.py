@@ -493,7 +493,7 @@ PLANTED: dict[str, tuple[Any, str, Any]] = {
     "counts are not kept up": (writes, "recount", lambda *_: None),
     "a write costs one unit more": (items, "write_units", lambda *_: 7.0),
     "a condition always holds": (items, "evaluate", lambda *_: True),
-    "a token is not kept": (isolation.ClientTokens, "keep", lambda *_: None),
+    "a token is not kept": (isolation.ClientTokens, "save_receipt", lambda *_: None),
 }
 
 

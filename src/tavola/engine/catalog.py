@@ -28,7 +28,7 @@ KEPT_LOG = "kept-log"  # the kind of record that keeps a log, named by its numbe
 _DAY_S = 86_400
 _PAST_CAPACITIES_MAX = 500
 
-Projection = Literal["ALL", "KEYS_ONLY", "INCLUDE"]
+Projection = Literal["ALL", "INCLUDE", "KEYS_ONLY"]
 IndexKind = Literal["local", "global"]
 
 

@@ -34,7 +34,7 @@ class VectorDefinition(msgspec.Struct, frozen=True):
     attribute: str
     dimensions: int
     distance: Distance
-    projection: Literal["ALL", "KEYS_ONLY", "INCLUDE"]
+    projection: Literal["ALL", "INCLUDE", "KEYS_ONLY"]
     named: tuple[str, ...] = ()  # the attributes that INCLUDE names
     schema: tuple[tuple[str, str], ...] = ()  # what a search may ask for: names, each HASH or INLINE_FILTER
     ready_at_s: float = 0.0

@@ -56,7 +56,7 @@ UNKNOWN_WORDS = {
     "scaling": "auto scaling",
 }
 
-ProjectionType = Literal["ALL", "KEYS_ONLY", "INCLUDE"]
+ProjectionType = Literal["ALL", "INCLUDE", "KEYS_ONLY"]
 
 
 @dataclass(frozen=True, slots=True)

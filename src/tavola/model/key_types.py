@@ -8,7 +8,7 @@ from tavola.model.entity import entities_of, shape_of
 from tavola.model.key_sources import KEY_TAGS
 from tavola.model.tables import Table
 
-KeyTag = Literal["S", "N", "B"]
+KeyTag = Literal["B", "N", "S"]
 
 
 def key_types(table: type[Table]) -> dict[str, KeyTag]:

@@ -26,7 +26,9 @@ from tavola.model.consumers import Consumer
 from tavola.model.errors import ModelError
 
 Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
-StreamView = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
+# In the order of AWS's messages, as in `protocol.fields`: typing caches `Literal[…] | None` by equality, which ignores order, so
+# of two orders the one imported first would win everywhere.
+StreamView = Literal["OLD_IMAGE", "KEYS_ONLY", "NEW_AND_OLD_IMAGES", "NEW_IMAGE"]
 TableClass = Literal["STANDARD", "STANDARD_INFREQUENT_ACCESS"]
 ShardKind = Literal["hash", "random", "time"]
 

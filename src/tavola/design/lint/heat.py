@@ -53,7 +53,7 @@ _DAYS = frozenset({"date", "day", "hour", "month", "year", "week"})
 _MOMENTS = frozenset({"timestamp", "at", "time", "when"})
 _SHARDS_MAX = 10_000
 
-HeatKind = Literal["write", "read"]
+HeatKind = Literal["read", "write"]
 _LIMITS: dict[HeatKind, int] = {"write": PARTITION_WRITES_PER_S, "read": PARTITION_READS_PER_S}
 
 

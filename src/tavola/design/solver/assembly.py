@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from tavola.design.solver.candidates import EntityProposal, IndexKey, KeyProposal
 from tavola.design.solver.collecting import SharedPartitions, share_partitions
@@ -36,9 +35,8 @@ from tavola.model.document import (
     TableDesign,
     TableSettings,
 )
+from tavola.model.key_types import KeyTag
 from tavola.model.sizes import declared_item_bytes, modelled_entry_bytes
-
-KeyTag = Literal["S", "N", "B"]
 
 
 @dataclass

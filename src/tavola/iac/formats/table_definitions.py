@@ -17,9 +17,9 @@ from tavola.iac.formats.value_reader import ValueReader, python_label, require_n
 from tavola.limits import RECOVERY_DAYS_MAX, RECOVERY_DAYS_MIN
 from tavola.model import TableSettings
 from tavola.model.document import IndexDesign, TableDesign
+from tavola.model.key_types import KeyTag
+from tavola.model.tables import StreamView
 
-KeyTag = Literal["S", "N", "B"]
-StreamView = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
 Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
 
 DELIMITER = "#"

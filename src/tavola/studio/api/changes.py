@@ -9,13 +9,14 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from starlette.responses import Response, StreamingResponse
 
 from tavola.client.streams import StreamMissing
 from tavola.clock import monotonic
+from tavola.model.tables import StreamView
 from tavola.studio.changes import (
     Actors,
     ChangeRenderer,
@@ -47,8 +48,6 @@ _HEADERS = {
     "X-Accel-Buffering": "no",  # a proxy that gathers would make the stream stutter
 }
 _LINE_ENDS = re.compile(rb"[\r\n]+")
-
-View = Literal["NEW_AND_OLD_IMAGES", "NEW_IMAGE", "OLD_IMAGE", "KEYS_ONLY"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,7 @@ class StreamState:
     """Whether a table tells its changes, and how much it tells of each."""
 
     on: bool
-    view: View | None
+    view: StreamView | None
     arn: str | None
     shards: int  # open ones
     problem: Problem | None = None  # why there is nothing to follow

@@ -33,7 +33,7 @@ class TableKeyAttribute:
     """An attribute of a key, with its type."""
 
     name: str
-    type: Literal["S", "N", "B"]
+    type: Literal["B", "N", "S"]
     role: Literal["HASH", "RANGE"]
 
 
@@ -44,7 +44,7 @@ class IndexSummary:
     name: str
     local: bool
     keys: tuple[TableKeyAttribute, ...]
-    projection: Literal["ALL", "KEYS_ONLY", "INCLUDE"]
+    projection: Literal["ALL", "INCLUDE", "KEYS_ONLY"]
     included: tuple[str, ...]
     status: str
     items: int

@@ -18,7 +18,7 @@ class ReadTarget:
     local: bool
     hash: tuple[str, ...]
     range: tuple[str, ...]
-    projection: Literal["ALL", "KEYS_ONLY", "INCLUDE"]
+    projection: Literal["ALL", "INCLUDE", "KEYS_ONLY"]
     included: tuple[str, ...]
     items: int
     bytes: int
