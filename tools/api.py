@@ -12,7 +12,7 @@ from typing import Any, get_overloads
 import tavola
 from tavola.client.intents import Intents
 from tavola.errors import TavolaError
-from tavola.model import Ask
+from tavola.model import SortOperators
 
 THEMES: dict[str, str] = {
     "Connections": "connect connect_async mock Connection AsyncConnection Credentials RetryPolicy NO_RETRIES Clock ManualClock Entropy SeededEntropy Engine Scope",
@@ -70,7 +70,7 @@ def sections() -> Iterator[str]:
     yield f"Conditions are joined. {_signs(tavola.Condition)}"
     yield "## Operators of a sort part"
     yield 'On a question, `Ticket.ByCustomer(customer_id="c1").status`.'
-    yield from _methods(Ask)
+    yield from _methods(SortOperators)
     yield "Any question also has:"
     yield from _methods(tavola.Selection)
     yield "## Exceptions"

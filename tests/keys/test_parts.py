@@ -149,7 +149,7 @@ def test_a_value_has_one_text_and_comes_back(kind: str, spec: str, value: Any, t
     assert part.encode(value) == text
     assert part.decode(text) == value
     assert type(part.decode(text)) is type(value)
-    assert not part.lossy
+    assert not part.is_lossy
 
 
 @pytest.mark.parametrize(("spec", "text", "first"), CUT)
@@ -159,7 +159,7 @@ def test_a_cut_moment_is_read_as_the_first_it_could_be(spec: str, text: str, fir
 
     assert part.encode(MOMENT) == text
     assert part.decode(text) == first
-    assert part.lossy
+    assert part.is_lossy
     assert part.fixed_width == len(text)
 
 

@@ -43,7 +43,7 @@ from tavola.model.converters import (
     Exact,
     converter_for,
     field_converter,
-    placed,
+    with_place,
 )
 from tavola.model.errors import ModelError, ValueNotStorable
 from tavola.values import Value
@@ -359,7 +359,7 @@ def test_a_refusal_can_be_given_the_field_in_front() -> None:
     with pytest.raises(ValueNotStorable) as refused:
         converter_for(list[str]).encode(["a", 5])
 
-    assert str(placed(refused.value, "Ticket.lines")).startswith("Ticket.lines[1]: 5 is of type int")
+    assert str(with_place(refused.value, "Ticket.lines")).startswith("Ticket.lines[1]: 5 is of type int")
 
 
 def test_pitfall_10_a_time_without_a_zone_is_refused() -> None:

@@ -282,14 +282,14 @@ def test_templates_of_a_read_design_make_the_same_keys() -> None:
     table = read_document(_document()).tables[0]
     order = table.entity("Order")
     assert order.key is not None
-    sort_key = order.bound(order.key.range[0])
-    sharded = order.bound(order.keys[0].hash[0])
+    sort_key = order.bind_template(order.key.range[0])
+    sharded = order.bind_template(order.keys[0].hash[0])
 
     assert sort_key is not None
     assert sort_key.render({"number": 7}) == "ORDER|00000007"
     assert sharded is not None
     assert sharded.render({"placed_on": date(2026, 3, 1), "__shard__": 3}) == "DAY|2026-03-01|0003"
-    assert order.bound(order.keys[2].hash[0]) is None
+    assert order.bind_template(order.keys[2].hash[0]) is None
 
 
 def test_every_way_to_read_is_given_in_order() -> None:

@@ -114,14 +114,14 @@ def test_a_key_is_one_item() -> None:
     """Of an entity's own key remains that all its fields are given and one item comes back."""
     need = NEEDS["Order.Key"]
 
-    assert (need.equal, need.single, need.order) == (("customer", "order"), True, ())
+    assert (need.equal_fields, need.single, need.order) == (("customer", "order"), True, ())
 
 
 def test_a_query_keeps_what_it_gives_and_its_order() -> None:
     """Of a query remain its fields, its order, who may be in the index at all, and what its view reads."""
     need = NEEDS["Order.Unpaid"]
 
-    assert need.equal == ()
+    assert need.equal_fields == ()
     assert need.constants == (Given("state", "=", {"S": "new"}), Given("placed", "exists"))
     assert need.order == ("placed",)
     assert need.access is not None
@@ -130,7 +130,10 @@ def test_a_query_keeps_what_it_gives_and_its_order() -> None:
 
 def test_a_collection_gives_several() -> None:
     """Of a collection remains that several entities come together."""
-    assert (NEEDS["Everything"].entities, NEEDS["Everything"].equal) == (("Customer", "Order"), ("customer",))
+    assert (NEEDS["Everything"].entities, NEEDS["Everything"].equal_fields) == (
+        ("Customer", "Order"),
+        ("customer",),
+    )
 
 
 def test_a_module_declares_needs_beside_entities_without_keys() -> None:
@@ -151,11 +154,11 @@ def test_a_module_declares_needs_beside_entities_without_keys() -> None:
     design = design_of(module)
 
     assert [(view.name, view.items, len(view.writes)) for view in design.views] == [("Sale", 10, 1)]
-    assert [(need.name, need.entities, need.equal, need.order) for need in design.needs] == [
+    assert [(need.name, need.entities, need.equal_fields, need.order) for need in design.needs] == [
         ("sales of a shop", ("Sale",), ("shop",), ("at",)),
         ("late sales", ("Sale",), (), ()),
     ]
-    assert design.needs[1].ranged == (Given("at", ">"),)
+    assert design.needs[1].range_conditions == (Given("at", ">"),)
     assert read_document(write_document(design)) == design
 
 

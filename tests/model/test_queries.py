@@ -24,7 +24,7 @@ from tavola import (
     attr,
     sort,
 )
-from tavola.model import question_of
+from tavola.model import request_of
 from tests.client.desk import Event, Ticket, TicketFile, TicketRef
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -136,12 +136,12 @@ def test_a_question_is_data() -> None:
     """What was asked can be read back, in order, and asking more leaves it as it was."""
     base = Ticket.ByCustomer(customer_id="c")
     asked = base.status.eq("open").created_at.between(AT, AT).where(Ticket.replies > 1)
-    question = question_of(asked)
+    question = request_of(asked)
 
     assert (question.values, question.fixed) == ({"customer_id": "c"}, {"status": "open"})
     assert question.range is not None
     assert (question.range.part, question.range.operator) == ("created_at", "between")
-    assert question_of(base).fixed == {}
+    assert request_of(base).fixed == {}
     assert repr(base.status.eq("open").created_at.gte(AT)) == (
         "<Ticket.ByCustomer customer_id='c', status='open', "
         "created_at gte (datetime.datetime(2026, 1, 1, 0, 0, tzinfo=datetime.timezone.utc),)>"
@@ -151,7 +151,7 @@ def test_a_question_is_data() -> None:
 def test_two_filters_are_both_kept() -> None:
     """A second filter is added to the first."""
     once = Ticket.ByAssignee(assignee="ann").where(Ticket.replies > 1)
-    twice = question_of(once.where(Ticket.subject.begins_with("VPN"))).filter
+    twice = request_of(once.where(Ticket.subject.begins_with("VPN"))).filter
 
     assert twice is not None
     assert len(twice.node.parts) == 2  # type: ignore[union-attr]
@@ -160,7 +160,7 @@ def test_two_filters_are_both_kept() -> None:
 def test_steps_lead_through_the_whole_sort_key() -> None:
     """Parts behind a step are asked of what `eq` gives, and are parts of the same question."""
     asked: Selection[Guest] = Guest.ByName(room="r").name.eq("ann").seat.gte(3)
-    question = question_of(asked)
+    question = request_of(asked)
 
     assert question.pattern.sorts == ("name", "seat")
     assert question.fixed == {"name": "ann"}

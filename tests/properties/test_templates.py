@@ -26,7 +26,7 @@ from tavola.keys import (
     part_for,
     partition_bounds,
 )
-from tavola.keys.texts import before
+from tavola.keys.texts import predecessor
 from tests.properties.strategies import NUMBERS
 
 OPERATORS = ("eq", "lt", "lte", "gt", "gte", "between", "begins_with")
@@ -438,7 +438,7 @@ def test_the_law_of_bounds_can_be_broken() -> None:
 @given(TEXTS.filter(bool), TEXTS)
 def test_no_text_lies_just_below_another(text: str, other: str) -> None:
     """The text before another is below it, and every other text is below the one or not below the other."""
-    below = before(text)
+    below = predecessor(text)
 
     assert below < text
     assert other <= below or other >= text

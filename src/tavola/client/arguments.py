@@ -19,7 +19,7 @@ from tavola.model import (
     QueryRefused,
     Shape,
     Table,
-    of_entity,
+    fields_apply_to,
     shape_of,
 )
 
@@ -46,7 +46,7 @@ def check_condition(shape: Shape, condition: Any, verb: str, word: str = "when")
         raise QueryRefused(
             f"{name}.{verb}", f"{word}= takes a condition such as {name}.field.eq(…): {problem}"
         )
-    if condition.entity is not None and not of_entity(shape.entity, condition.entity):
+    if condition.entity is not None and not fields_apply_to(shape.entity, condition.entity):
         raise QueryRefused(
             f"{name}.{verb}", f"{word}= is a condition on {condition.entity.__name__}; name fields of {name}"
         )
@@ -66,7 +66,7 @@ def check_changes(shape: Shape, changes: Iterable[Any]) -> None:
             else:
                 problem = f"{_told(change)} is none"
             raise ModelError(f"{name}.update", f"it takes changes such as {name}.field.set(…): {problem}")
-        if change.entity is not None and not of_entity(shape.entity, change.entity):
+        if change.entity is not None and not fields_apply_to(shape.entity, change.entity):
             raise ModelError(
                 f"{name}.update",
                 f"a change of {change.entity.__name__}.{change.field} is given; give changes of {name}",

@@ -9,7 +9,7 @@ from typing import Any
 from tavola.client.retries import RetryPolicy
 from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
-from tavola.model import ModelError, Table, declared_tables, table_given
+from tavola.model import ModelError, Table, declared_tables, require_table
 
 _SECRET_BYTES = 32
 
@@ -43,7 +43,7 @@ class Context:
         """Return what a table is called where this client asks."""
         found = self._found.get(table)
         if found is None:
-            found = self._found[table] = self._name(table_given(table))
+            found = self._found[table] = self._name(require_table(table))
         return found
 
     def _name(self, table: type[Table]) -> str:

@@ -13,7 +13,16 @@ from tavola.client.marshalling import VERSION, entity_of, item_of, version_of, v
 from tavola.client.requests import expressed, when_absent
 from tavola.client.transactions import existing, write
 from tavola.client.writes import keyed, named
-from tavola.model import Change, Condition, Entity, ModelError, PrimaryKey, Shape, check_part, shape_of
+from tavola.model import (
+    Change,
+    Condition,
+    Entity,
+    ModelError,
+    PrimaryKey,
+    Shape,
+    check_partial_view,
+    shape_of,
+)
 from tavola.protocol.faults import ConditionalCheckFailedFault
 
 __all__ = ["create", "delete", "get", "keyed", "named", "put", "update"]
@@ -71,7 +80,7 @@ def _attributes_of(shape: Shape, view: type[Entity]) -> list[str]:
         )
     part = shape_of(view)
     if view is not shape.entity:
-        check_part(shape, part)
+        check_partial_view(shape, part)
     settings = shape.home.settings
     names = [*settings.key_names, settings.tag, settings.ttl, VERSION]
     return [

@@ -18,14 +18,14 @@ from tavola.model import (
     Entity,
     ItemUnreadable,
     KeyShape,
+    KeySource,
     Shape,
-    Source,
     Table,
     ValueNotStorable,
     decode_plain,
-    placed,
-    plain,
+    enum_value,
     shape_of,
+    with_place,
 )
 from tavola.values import Item, Value
 
@@ -46,7 +46,7 @@ def item_of(shape: Shape, entity: Entity, context: Context) -> Item:
             try:
                 encoded = field.encode(value)
             except ValueNotStorable as error:
-                raise placed(error, f"{shape.entity.__name__}.{name}") from None
+                raise with_place(error, f"{shape.entity.__name__}.{name}") from None
             if encoded:
                 item[field.attribute] = encoded
     for key in shape.keys:
@@ -89,7 +89,7 @@ def _fill(shape: Shape, values: dict[str, Any], item: Mapping[str, Value]) -> No
             values[name] = None if value is None else value()
 
 
-def _told(name: str, sources: Iterable[Source], item: Mapping[str, Value]) -> Any:
+def _told(name: str, sources: Iterable[KeySource], item: Mapping[str, Value]) -> Any:
     """Return a field as one of some keys tells it, None where none does."""
     told = (read_source(source, item).get(name) for source in sources)
     return next((value for value in told if value is not None), None)
@@ -177,7 +177,7 @@ def view_from(view: type[E], entity: Entity) -> E:
     return _validated(view, {name: values[name] for name in shape_of(view).fields})
 
 
-def read_source(source: Source, item: Mapping[str, Value]) -> dict[str, Any]:
+def read_source(source: KeySource, item: Mapping[str, Value]) -> dict[str, Any]:
     """Return the fields that a key attribute of an item tells."""
     stored = item.get(source.attribute)
     if stored is None:
@@ -233,7 +233,7 @@ def values_in(shape: Shape, item: Mapping[str, Value], names: frozenset[str]) ->
     """Return some fields of an item as Python has them, for making keys of."""
     told = dict(item)
     try:
-        values = {name: plain(shape.fields[name].value_in(told)) for name in names}
+        values = {name: enum_value(shape.fields[name].value_in(told)) for name in names}
     except ItemUnreadable as error:
         raise _of_item(error, shape, item) from error.__cause__
     for name, sources in shape.told_by_keys:

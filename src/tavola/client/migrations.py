@@ -27,7 +27,7 @@ from tavola.client.staleness import FOUND_MAX, faults_of, keys_sum
 from tavola.client.sweeps import OVERTAKEN, Mending, Pace, Sweep
 from tavola.client.uniques import Guard
 from tavola.errors import TavolaError
-from tavola.model import UNIQUE_ATTRIBUTE, Entity, ModelError, Shape, Table, shape_of, table_given
+from tavola.model import UNIQUE_ATTRIBUTE, Entity, ModelError, Shape, Table, require_table, shape_of
 from tavola.model.document import TableDesign, design_of, read_document
 from tavola.values import Item
 
@@ -332,7 +332,7 @@ def _times(number: int, factor: float) -> int:
 
 
 def _shapes(table: type[Table], entities: Sequence[type[Entity]] | None) -> frozenset[str]:
-    table = table_given(table)
+    table = require_table(table)
     if entities is None:
         return frozenset(table.entities)
     for entity in entities:

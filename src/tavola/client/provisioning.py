@@ -15,10 +15,10 @@ from tavola.model import (
     Table,
     TableSettings,
     entities_of,
-    entity_given,
     key_types,
+    require_table,
+    result_entity,
     shape_of,
-    table_given,
 )
 from tavola.protocol.faults import Fault
 
@@ -128,13 +128,13 @@ class Blueprint:
 
 def blueprint_of(context: Context, table: type[Table]) -> Blueprint:
     """Return what a model says of a table; refuse one that no entity lives in, or whose views nobody can give."""
-    entities = entities_of(table_given(table))
+    entities = entities_of(require_table(table))
     if not entities:
         raise ModelError(
             table.__name__, "no entity lives in it yet; import the module that declares them first"
         )
     for pattern in (found for entity in entities for found in shape_of(entity).patterns.values()):
-        entity_given(
+        result_entity(
             pattern
         )  # a view that cannot be given, or is nowhere, is refused before there is a table
     return Blueprint(context.name_of(table), table.__name__, table.settings, key_types(table), table.indexes)

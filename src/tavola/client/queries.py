@@ -18,14 +18,14 @@ from tavola.model import (
     SHARD,
     Entity,
     KeyShape,
+    KeySource,
     Pattern,
     QueryRefused,
-    Question,
+    QueryRequest,
     Range,
     Shape,
-    Source,
-    entity_given,
-    plain,
+    enum_value,
+    result_entity,
     shape_of,
     shard_of,
 )
@@ -57,7 +57,7 @@ class PreparedQuery:
 
 def plan_query(
     context: Context,
-    question: Question,
+    question: QueryRequest,
     *,
     newest_first: bool = False,
     consistent: bool | None = None,
@@ -85,7 +85,7 @@ def plan_query(
         projection=projection,
     )
     told = request.get("ExpressionAttributeValues", {})
-    values = {name: plain(value) for name, value in (*question.values.items(), *question.fixed.items())}
+    values = {name: enum_value(value) for name, value in (*question.values.items(), *question.fixed.items())}
     requests = []
     for shard in shards:
         partition = _partition(pattern, {**values, **shard})
@@ -121,14 +121,14 @@ def _base(
     return base
 
 
-def _identity(context: Context, question: Question, newest_first: bool) -> list[Any]:
+def _identity(context: Context, question: QueryRequest, newest_first: bool) -> list[Any]:
     """Return what a question is, as data that is the same in every process and however it is sharded."""
     pattern, range_ = question.pattern, question.range
     shape = shape_of(pattern.owner)
     index = pattern.key.index
 
     def spelled(name: str, value: Any) -> Value:
-        return shape.fields[name].encode(plain(value))
+        return shape.fields[name].encode(enum_value(value))
 
     return [
         "Query", context.name_of(shape.home), None if index is None else index.name, pattern.place, newest_first,
@@ -158,10 +158,10 @@ def _partition(pattern: Pattern, values: Mapping[str, Any]) -> dict[str, Value]:
     return found
 
 
-def _sort_condition(pattern: Pattern, question: Question) -> tuple[ConditionNode | None, set[str], bool]:
+def _sort_condition(pattern: Pattern, question: QueryRequest) -> tuple[ConditionNode | None, set[str], bool]:
     """Return the condition on the sort key, which fields it compares only roughly, and whether nothing can meet it."""
     nodes: list[ConditionNode | None] = []
-    fixed = {n: plain(v) for n, v in {**question.values, **question.fixed}.items()}
+    fixed = {n: enum_value(v) for n, v in {**question.values, **question.fixed}.items()}
     range_ = question.range
     rough: set[str] = set()
     for source in pattern.key.range:
@@ -189,7 +189,7 @@ def _sort_condition(pattern: Pattern, question: Question) -> tuple[ConditionNode
         ahead = source.template.fields[len(known) :]
         compared = set(known)
         if range_ is not None and ahead and ahead[0] == range_.part:
-            span = source.template.bounds(known, range_.operator, *map(plain, range_.operands))
+            span = source.template.bounds(known, range_.operator, *map(enum_value, range_.operands))
             compared.add(range_.part)
         else:
             span = source.template.bounds(known)
@@ -209,7 +209,7 @@ def _check_comparable(pattern: Pattern, owner: Shape, rough: set[str]) -> None:
     """Refuse a comparison that the key decides only roughly, and that what comes back does not tell either."""
     if pattern.hydrate or pattern.result == owner.entity.__name__:
         return
-    absent = sorted(rough - shape_of(entity_given(pattern)).fields.keys())
+    absent = sorted(rough - shape_of(result_entity(pattern)).fields.keys())
     if absent:
         raise QueryRefused(
             pattern.place,
@@ -228,7 +228,7 @@ def _text_condition(path: Path, operator: str, texts: tuple[str, ...]) -> Condit
     return Comparison(operator, path, literals[0])
 
 
-def _native_range(path: Path, source: Source, range_: Range) -> tuple[ConditionNode | None, bool]:
+def _native_range(path: Path, source: KeySource, range_: Range) -> tuple[ConditionNode | None, bool]:
     """Return the condition on a field that is its own key, None where it is none, and whether nothing can meet it."""
     assert source.field is not None
     operator = range_.operator
@@ -247,13 +247,13 @@ def _native_range(path: Path, source: Source, range_: Range) -> tuple[ConditionN
     return Comparison(_OPERATORS[operator], path, literals[0]), False
 
 
-def shards_asked(pattern: Pattern, question: Question) -> int:
+def shards_asked(pattern: Pattern, question: QueryRequest) -> int:
     """Return how many shards a question asks; one, where there are none."""
     return len(_shards(pattern, question, newest_first=False)[0])
 
 
 def _shards(
-    pattern: Pattern, question: Question, newest_first: bool
+    pattern: Pattern, question: QueryRequest, newest_first: bool
 ) -> tuple[Sequence[dict[str, Any]], Order]:
     """Return what to add to the values for each shard, and how the shards' answers are put in order."""
     shards = pattern.key.shards
@@ -287,7 +287,7 @@ def _shards(
     return [{field: bucket} for bucket in buckets], "merged" if falling is None else "in turn"
 
 
-def _deciding(key: KeyShape, question: Question) -> dict[str, Any]:
+def _deciding(key: KeyShape, question: QueryRequest) -> dict[str, Any]:
     """Return the fields by which a question says in which shard its items are.
 
     In an index that is none while the count is being changed, for items may stand where it was; nor is it a field of which the
@@ -310,7 +310,9 @@ def _falling(key: KeyShape, field: str, buckets: Sequence[date]) -> bool | None:
     if source.template is None:
         return False
     part = source.template.steps[0].part
-    if not part.ordered or (part.lossy and len({part.encode(bucket) for bucket in buckets}) < len(buckets)):
+    if not part.ordered or (
+        part.is_lossy and len({part.encode(bucket) for bucket in buckets}) < len(buckets)
+    ):
         return None
     return part.descending
 
@@ -348,7 +350,7 @@ def _moments(start: datetime, end: datetime, bucket: str) -> list[datetime]:
     return found
 
 
-def _comparer(question: Question) -> Callable[[Entity], bool]:
+def _comparer(question: QueryRequest) -> Callable[[Entity], bool]:
     """Return what decides, on the entity itself, a comparison that the key's text decides only roughly."""
     fixed = dict(question.fixed)
     range_ = question.range

@@ -21,18 +21,18 @@ from tavola.limits import SCAN_SEGMENTS_MAX
 from tavola.model import (
     UNIQUE_ATTRIBUTE,
     Collection,
+    CollectionMember,
     Condition,
     Entity,
     ItemUnreadable,
     KeyShape,
-    Member,
     ModelError,
     Selection,
     Shape,
     Table,
-    entity_given,
     members_of,
-    question_of,
+    request_of,
+    result_entity,
     shape_of,
 )
 from tavola.values import Item
@@ -76,14 +76,14 @@ def query(
     item is left out.
     """
     paging = Paging(limit, page_size, cursor, newest_first)
-    question = question_of(selection)
+    question = request_of(selection)
     pattern = question.pattern
     paging.check(pattern.place)
     asked = plan_query(context, question, newest_first=paging.newest_first, consistent=consistent)
     if asked.empty:
         return FetchedPage([], None, 0, 0)
     owner = shape_of(pattern.owner)
-    result = owner.entity if pattern.result == owner.entity.__name__ else entity_given(pattern)
+    result = owner.entity if pattern.result == owner.entity.__name__ else result_entity(pattern)
     entries = Entries(
         context, owner, pattern.key, result,
         hydrate=pattern.hydrate, filter_=node_of(question.filter), accepts=asked.accepts, unreadable=unreadable,
@@ -211,7 +211,7 @@ def _tagged(shape: Shape | None, table: type[Table]) -> ConditionNode | None:
 
 def count(context: Context, selection: Selection[Any], *, consistent: bool | None = None) -> Program[int]:
     """Return how many items match a query; every one is read and paid for, though few are transferred."""
-    question = question_of(selection)
+    question = request_of(selection)
     owner, key = shape_of(question.pattern.owner), question.pattern.key
     table, now_s = owner.home, context.clock.now()
     also, told = _count_filter(owner, key, now_s)
@@ -355,7 +355,7 @@ def _collection_request(
     return expressed(request, key_condition=all_of(nodes))
 
 
-def _stretch(members: Sequence[Member]) -> tuple[str, str] | None:
+def _stretch(members: Sequence[CollectionMember]) -> tuple[str, str] | None:
     """Return between which sort keys the members of a collection stand, None where that is not known.
 
     What else is in the partition before and after them is then neither read nor paid for.

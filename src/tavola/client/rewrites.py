@@ -23,7 +23,7 @@ from tavola.client.marshalling import (
 )
 from tavola.client.requests import all_of, conditioned, table_key, unchanged
 from tavola.expressions.nodes import Action, ConditionNode, FunctionCall, Literal, Path, Remove, Set
-from tavola.model import SHARD, KeyShape, Shape, Table, shape_of, table_given
+from tavola.model import SHARD, KeyShape, Shape, Table, shape_of, require_table
 from tavola.values import Item, equal
 
 
@@ -63,7 +63,7 @@ def managed_attributes(table: type[Table]) -> frozenset[str]:
     """Return the attributes of a table that templates write for its indexes, whichever entity's."""
     return frozenset(
         source.attribute
-        for entity in table_given(table).entities.values()
+        for entity in require_table(table).entities.values()
         for key in shape_of(entity).keys
         for source in key.written
     )

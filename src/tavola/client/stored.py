@@ -18,7 +18,7 @@ from tavola.client.queries import plan_query
 from tavola.client.requests import all_of
 from tavola.client.upgrades import as_read
 from tavola.client.writes import keyed
-from tavola.model import Condition, Entity, PrimaryKey, Selection, Table, question_of, shape_of
+from tavola.model import Condition, Entity, PrimaryKey, Selection, Table, request_of, shape_of
 from tavola.values import Item
 
 E = TypeVar("E", bound=Entity)
@@ -59,7 +59,7 @@ def scan_stored(context: Context, table: type[Table], after: Item | None) -> Pro
 
 def query_stored(context: Context, selection: Selection[Any], after: Item | None) -> Program[StoredPage]:
     """Return a page of what a question of a table finds, as it is now, in the order of the keys."""
-    asked = plan_query(context, question_of(selection), consistent=True)
+    asked = plan_query(context, request_of(selection), consistent=True)
     (request,) = asked.requests
     if after is not None:
         request = {**request, "ExclusiveStartKey": after}

@@ -50,7 +50,16 @@ from tavola.expressions.nodes import (
 )
 from tavola.expressions.updates import compile_change
 from tavola.expressions.walks import paths_of
-from tavola.model import Change, Condition, FieldShape, ItemUnreadable, KeyShape, ModelError, Shape, plain
+from tavola.model import (
+    Change,
+    Condition,
+    FieldShape,
+    ItemUnreadable,
+    KeyShape,
+    ModelError,
+    Shape,
+    enum_value,
+)
 from tavola.protocol.faults import ValidationFault
 from tavola.values import Item, Value
 
@@ -114,7 +123,7 @@ class PreparedUpdate:
 
     def _known(self, keys: Mapping[str, Any], when: Condition[Any] | None) -> dict[str, Any]:
         """Return the fields whose values after the update are known without reading."""
-        known = {name: plain(value) for name, value in keys.items()}
+        known = {name: enum_value(value) for name, value in keys.items()}
         if when is not None:
             for attribute, value in _equalities(when.node):
                 field = self.shape.by_attribute.get(attribute)
@@ -144,7 +153,7 @@ class PreparedUpdate:
         absent = [
             name
             for name, field in shape.fields.items()
-            if field.indispensable and name not in given and name not in self.keys
+            if field.is_required and name not in given and name not in self.keys
         ]
         if absent:
             raise ModelError(
@@ -252,10 +261,10 @@ def changed(actions: Sequence[Action], item: Item | None) -> Item:
 def _note(known: dict[str, Any], field: FieldShape, value: Value | None) -> None:
     """Note what a field will read as that is stored as a value, or is absent; nothing where nobody can tell."""
     known.pop(field.name, None)
-    if value is None and field.made_anew:
+    if value is None and field.has_default_factory:
         return
     try:
-        known[field.name] = plain(field.value_in({} if value is None else {field.attribute: value}))
+        known[field.name] = enum_value(field.value_in({} if value is None else {field.attribute: value}))
     except ItemUnreadable:
         return  # a condition may ask for what no entity holds
 

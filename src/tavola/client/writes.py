@@ -42,7 +42,7 @@ def keyed(target: PrimaryKey[E] | E) -> tuple[Shape, dict[str, Any], Entity | No
 
 def named(shape: Shape, values: Mapping[str, Any]) -> str:
     """Return how errors name an item."""
-    told = ", ".join(f"{name}={shape.fields[name].shown(value)}" for name, value in values.items())
+    told = ", ".join(f"{name}={shape.fields[name].show(value)}" for name, value in values.items())
     return f"{shape.entity.__name__} {told}"
 
 

@@ -15,7 +15,7 @@ from tavola.iac.grants import Grant, RolePolicy
 from tavola.iac.identifiers import digest, shorten, snake
 from tavola.iac.policy_plan import count_characters
 from tavola.limits import TRIGGER_PATTERN_CHARACTERS_MAX
-from tavola.model.document import Consumer, Design, TableDesign, beyond_limits
+from tavola.model.document import Consumer, Design, TableDesign, consumer_limit_errors
 
 FUNCTION_NAME_MAX = 64
 FUNCTION_MEMORY_MB = (128, 10_240)
@@ -88,7 +88,7 @@ def _function_name(table: str, consumer: str, taken: set[str]) -> str:
 
 
 def _list_problems(consumer: Consumer) -> Iterator[str]:
-    yield from beyond_limits(consumer)
+    yield from consumer_limit_errors(consumer)
     least_mb, most_mb = FUNCTION_MEMORY_MB
     if not least_mb <= consumer.memory_mb <= most_mb:
         yield f"memory_mb={consumer.memory_mb:,} is outside {least_mb} to {most_mb:,}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tavola.keys.errors import KeyRefused
-from tavola.keys.order import closed, escaped, key_bytes, successor
+from tavola.keys.order import escape_part, key_bytes, successor, terminate_part
 from tavola.keys.schema import (
     HASH_BYTES,
     HASH_SPACE,
@@ -56,13 +56,13 @@ def partition_bounds(
         size += len(part)
         if size > RANGE_KEY_BYTES_MAX:
             raise KeyRefused("range-size", attribute.name, attribute.type)
-        prefix += part if place == final else closed(attribute.type, part)
+        prefix += part if place == final else terminate_part(attribute.type, part)
     if len(range_values) == len(schema.range):
         return Bounds(prefix, prefix + b"\x00")
     if last is None:
         return Bounds(prefix, successor(prefix))
     attribute = schema.range[len(range_values)]
-    return _narrowed(prefix, attribute, len(range_values) == final, last)
+    return _narrow(prefix, attribute, len(range_values) == final, last)
 
 
 def bounds_around(schema: KeySchema, key: bytes) -> Bounds:
@@ -82,12 +82,12 @@ def segment_bounds(segment: int, total: int) -> Bounds:
     )
 
 
-def _narrowed(prefix: bytes, attribute: KeyAttribute, final: bool, condition: SortCondition) -> Bounds:
+def _narrow(prefix: bytes, attribute: KeyAttribute, final: bool, condition: SortCondition) -> Bounds:
     def at(value: Value) -> bytes:
         part = key_bytes(attribute.type, value[attribute.type])
         if len(part) > RANGE_KEY_BYTES_MAX:
             raise KeyRefused("range-size", attribute.name, attribute.type)
-        return prefix + (part if final else closed(attribute.type, part))
+        return prefix + (part if final else terminate_part(attribute.type, part))
 
     def past(value: Value) -> bytes:
         after = at(value) + b"\x00" if final else successor(at(value))
@@ -108,7 +108,7 @@ def _narrowed(prefix: bytes, attribute: KeyAttribute, final: bool, condition: So
             return Bounds(at(first), past(condition.values[1]))
         case "begins_with":
             part = key_bytes(tag_of(first), first[attribute.type])
-            start = prefix + (part if final else escaped(part))
+            start = prefix + (part if final else escape_part(part))
             return Bounds(start, successor(start))
         case operator:
             raise AssertionError(f"no sort condition has the operator {operator}")

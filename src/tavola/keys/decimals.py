@@ -12,7 +12,7 @@ from decimal import Decimal
 
 from tavola.keys.errors import KeyPartRefused
 from tavola.keys.numerals import complement, whole_decoder, whole_encoder
-from tavola.keys.part import shown
+from tavola.keys.part import show_value
 from tavola.values import NumberRefused, canonical_number, digits_of
 
 _BIAS = 500  # in the middle of three digits; the exponents of 0.DIGITS go from -129 to 126
@@ -62,7 +62,7 @@ def fixed_encoder(whole: int, fraction: int, descending: bool) -> Callable[[obje
         shift = exponent - len(digits) + fraction
         if shift < 0 or exponent > whole:
             raise KeyPartRefused(
-                f"{shown(value)} does not fit {whole} digits before the point and {fraction} after; "
+                f"{show_value(value)} does not fit {whole} digits before the point and {fraction} after; "
                 "round it first, or declare a wider place for all keys of this template",
                 value,
             )
@@ -87,11 +87,11 @@ def fixed_decoder(whole: int, fraction: int, descending: bool) -> Callable[[str]
 def _digits(value: object) -> tuple[bool, str, int]:
     if isinstance(value, float):
         raise KeyPartRefused(
-            f"{shown(value)} is a float, which holds no exact decimal; give a Decimal", value
+            f"{show_value(value)} is a float, which holds no exact decimal; give a Decimal", value
         )
     if isinstance(value, bool) or not isinstance(value, (Decimal, int)):
-        raise KeyPartRefused(f"{shown(value)} is no decimal number; give a Decimal", value)
+        raise KeyPartRefused(f"{show_value(value)} is no decimal number; give a Decimal", value)
     try:
         return digits_of(canonical_number(str(value)))
     except (NumberRefused, ValueError) as refused:
-        raise KeyPartRefused(f"{shown(value)} is no number of DynamoDB: {refused}", value) from None
+        raise KeyPartRefused(f"{show_value(value)} is no number of DynamoDB: {refused}", value) from None

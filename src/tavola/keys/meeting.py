@@ -14,7 +14,7 @@ from tavola.keys.part import Shape, Signs
 Choices = tuple[Shape, ...]
 
 
-class _Machine:
+class _Automaton:
     """Places, where each may lead on a sign, and where without one; the last place is the end."""
 
     def __init__(self, run: Sequence[Choices]) -> None:
@@ -48,9 +48,9 @@ class _Machine:
         return at
 
 
-def runs_meet(one: Sequence[Choices], other: Sequence[Choices]) -> bool:
+def shapes_intersect(one: Sequence[Choices], other: Sequence[Choices]) -> bool:
     """Tell whether some text fits both runs."""
-    left, right = _Machine(one), _Machine(other)
+    left, right = _Automaton(one), _Automaton(other)
     seen = {(0, 0)}
     todo = [(0, 0)]
     while todo:

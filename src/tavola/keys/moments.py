@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from tavola.keys.errors import KeyPartRefused
 from tavola.keys.numerals import complement
-from tavola.keys.part import shown
+from tavola.keys.part import show_value
 
 # Each with the form of its text, the coarser the later; the first is exact.
 DATETIME_FORMS = {
@@ -37,9 +37,9 @@ def datetime_encoder(grain: str, descending: bool) -> Callable[[object], str]:
 
     def encode(value: object) -> str:
         if not isinstance(value, datetime):
-            raise KeyPartRefused(f"{shown(value)} is no datetime; give one with a zone", value)
+            raise KeyPartRefused(f"{show_value(value)} is no datetime; give one with a zone", value)
         moment = value if value.tzinfo is UTC else _in_utc(value)
-        return _spelled(moment)[:width] + end
+        return _utc_text(moment)[:width] + end
 
     return encode if not descending else lambda value: complement(encode(value))
 
@@ -61,7 +61,7 @@ def date_encoder(grain: str, descending: bool) -> Callable[[object], str]:
 
     def encode(value: object) -> str:
         if not isinstance(value, date) or isinstance(value, datetime):
-            raise KeyPartRefused(f"{shown(value)} is no date; give a date without a time", value)
+            raise KeyPartRefused(f"{show_value(value)} is no date; give a date without a time", value)
         return date.isoformat(value)[:width]
 
     return encode if not descending else lambda value: complement(encode(value))
@@ -78,7 +78,7 @@ def date_decoder(grain: str, descending: bool) -> Callable[[str], date]:
 
 
 @lru_cache(maxsize=1024)
-def _spelled(moment: datetime) -> str:
+def _utc_text(moment: datetime) -> str:
     """Return a moment in UTC to the microsecond; a put writes the same one into key after key."""
     # By hand: isoformat asks the zone for its offset and spells it, which takes half as long again.
     return "%04d-%02d-%02dT%02d:%02d:%02d.%06d" % (  # noqa: UP031  # and an f-string twice as long
@@ -95,12 +95,12 @@ def _spelled(moment: datetime) -> str:
 def _in_utc(value: datetime) -> datetime:
     if value.utcoffset() is None:
         raise KeyPartRefused(
-            f"{shown(value)} has no zone, and means another moment in each; give a zone, as datetime.now(UTC) does",
+            f"{show_value(value)} has no zone, and means another moment in each; give a zone, as datetime.now(UTC) does",
             value,
         )
     try:
         return value.astimezone(UTC)
     except OverflowError:
         raise KeyPartRefused(
-            f"{shown(value)} is not within the years 1 to 9999 in UTC; give one that is", value
+            f"{show_value(value)} is not within the years 1 to 9999 in UTC; give one that is", value
         ) from None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tavola.keys.errors import KeyPartRefused
-from tavola.keys.part import Shape, masked, shown, spelled
+from tavola.keys.part import Shape, digit_shape, literal_shape, show_value
 
 _COMPLEMENTS = bytes.maketrans(b"0123456789", b"9876543210")
 
@@ -67,18 +67,18 @@ def whole_pattern(width: int, descending: bool) -> str:
 
 def whole_shapes(form: str, descending: bool) -> tuple[Shape, ...]:
     """Return the shapes of a padded number, with its sign and without."""
-    return masked(form), spelled("~" if descending else "-") + masked(form)
+    return digit_shape(form), literal_shape("~" if descending else "-") + digit_shape(form)
 
 
 def _whole(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return int(value)
-    raise KeyPartRefused(f"{shown(value)} is no whole number; give an int", value)
+    raise KeyPartRefused(f"{show_value(value)} is no whole number; give an int", value)
 
 
 def _too_wide(number: int, width: int) -> KeyPartRefused:
     return KeyPartRefused(
-        f"{shown(number)} needs more than the {width} digits of its place; "
+        f"{show_value(number)} needs more than the {width} digits of its place; "
         "give a smaller number, or declare a wider place for all keys of this template",
         number,
     )

@@ -39,14 +39,14 @@ def number_bytes(text: str) -> bytes:
     return b"\x7f" + bytes(255 - byte for byte in body) if negative else b"\x81" + body
 
 
-def closed(type_: str, part: bytes) -> bytes:
+def terminate_part(type_: str, part: bytes) -> bytes:
     """Return a sort part so that another may follow it without disturbing the order."""
     if type_ == "N":
         return part
-    return escaped(part) + b"\x00\x00"
+    return escape_part(part) + b"\x00\x00"
 
 
-def escaped(part: bytes) -> bytes:
+def escape_part(part: bytes) -> bytes:
     """Return the open form of a part that others follow: its prefix, for begins_with."""
     return part.replace(b"\x00", b"\x00\xff")
 

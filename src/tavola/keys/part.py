@@ -44,12 +44,12 @@ class Part:
     most: str = ""  # every text sorts before this and LAST
 
     @property
-    def lossy(self) -> bool:
+    def is_lossy(self) -> bool:
         """Tell whether values that differ may be written alike."""
         return self.grain > 0
 
 
-def shown(value: object) -> str:
+def show_value(value: object) -> str:
     """Return a value as a sentence can name it."""
     try:
         spelt = repr(value)
@@ -58,7 +58,7 @@ def shown(value: object) -> str:
     return spelt if len(spelt) <= 60 else spelt[:59] + "…"
 
 
-def signs(characters: str) -> Signs:
+def character_set(characters: str) -> Signs:
     """Return the set of these characters."""
     held = 0
     for character in characters:
@@ -66,11 +66,11 @@ def signs(characters: str) -> Signs:
     return held
 
 
-def spelled(text: str) -> Shape:
+def literal_shape(text: str) -> Shape:
     """Return the shape of one text, taken literally; characters beyond ASCII are not told apart."""
-    return tuple((signs(character), "one") for character in text)
+    return tuple((character_set(character), "one") for character in text)
 
 
-def masked(form: str) -> Shape:
+def digit_shape(form: str) -> Shape:
     """Return the shape of a fixed-width form in which 0 stands for any digit."""
-    return tuple((signs(DIGITS if character == "0" else character), "one") for character in form)
+    return tuple((character_set(DIGITS if character == "0" else character), "one") for character in form)

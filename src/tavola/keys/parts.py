@@ -27,7 +27,7 @@ from tavola.keys.moments import (
     datetime_encoder,
 )
 from tavola.keys.numerals import whole_decoder, whole_encoder, whole_pattern, whole_shapes
-from tavola.keys.part import DIGITS, Mode, Part, Shape, masked, shown, signs, spelled
+from tavola.keys.part import DIGITS, Mode, Part, Shape, character_set, digit_shape, literal_shape, show_value
 from tavola.keys.texts import text_decoder, text_encoder, text_pattern, text_shape
 from tavola.limits import NUMBER_DIGITS_MAX
 
@@ -52,7 +52,7 @@ def part_for(kind: str, spec: str = "", choices: tuple[Any, ...] | None = None) 
 
 
 @lru_cache(maxsize=4096)
-def placed(part: Part, delimiter: str, final: bool) -> Part:
+def part_at(part: Part, delimiter: str, final: bool) -> Part:
     """Return the part as it is written in a place: a text in the last one is not escaped."""
     if part.kind not in ("text", "enum") or not part.mode:
         return part
@@ -67,7 +67,7 @@ def placed(part: Part, delimiter: str, final: bool) -> Part:
             shapes=(text_shape(part.mode, delimiter, final),),
         )
     assert part.choices is not None, "a part of texts that is no text is one of choices"
-    return _chosen(part.spec, part.choices, part.mode, encode)
+    return _choice_text_part(part.spec, part.choices, part.mode, encode)
 
 
 @lru_cache(maxsize=4096)
@@ -108,7 +108,7 @@ def _mode(kind: str, words: list[str], descending: bool) -> Mode:
         )
     if not words:
         return "encode"
-    word = _only(words, kind, (*_MODES, *(("rank",) if kind == "enum" else ())))
+    word = _single_word(words, kind, (*_MODES, *(("rank",) if kind == "enum" else ())))
     return _MODES[word]
 
 
@@ -120,14 +120,14 @@ def _int_part(spec: str, words: list[str], descending: bool) -> Part:
             _raw_int,
             int,
             "-?[0-9]+",
-            (((signs("-" + DIGITS), "any"),),),
+            (((character_set("-" + DIGITS), "any"),),),
             ordered=False,
             closed=False,
             mode="raw",
         )
     width = _WHOLE_DIGITS
     if words:
-        word = _only(words, "int", ("a width such as 06", "desc", "raw"), _WIDTH)
+        word = _single_word(words, "int", ("a width such as 06", "desc", "raw"), _WIDTH)
         width = _width(int(word))
     return Part(
         "int",
@@ -145,12 +145,12 @@ def _int_part(spec: str, words: list[str], descending: bool) -> Part:
 def _raw_int(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(int(value))
-    raise KeyPartRefused(f"{shown(value)} is no whole number; give an int", value)
+    raise KeyPartRefused(f"{show_value(value)} is no whole number; give an int", value)
 
 
 def _decimal_part(spec: str, words: list[str], descending: bool) -> Part:
     if not words:
-        some: Shape = (*masked("0000"), (signs(DIGITS), "any"))
+        some: Shape = (*digit_shape("0000"), (character_set(DIGITS), "any"))
         return Part(
             "decimal",
             spec,
@@ -158,15 +158,15 @@ def _decimal_part(spec: str, words: list[str], descending: bool) -> Part:
             floating_decoder(descending),
             FLOATING,
             (
-                spelled("0"),
-                spelled("1") + some + spelled("."),
-                spelled("-") + some + spelled("~"),
+                literal_shape("0"),
+                literal_shape("1") + some + literal_shape("."),
+                literal_shape("-") + some + literal_shape("~"),
             ),
             descending=descending,
             least="-",
             most="1",
         )
-    word = _only(words, "decimal", ("digits such as 5.2", "desc"), _POINT)
+    word = _single_word(words, "decimal", ("digits such as 5.2", "desc"), _POINT)
     found = _POINT.fullmatch(word)
     assert found is not None, "the word was matched a line above"
     whole, fraction = int(found[1]), int(found[2] or "0")
@@ -187,9 +187,9 @@ def _decimal_part(spec: str, words: list[str], descending: bool) -> Part:
 
 
 def _datetime_part(spec: str, words: list[str], descending: bool) -> Part:
-    grain = _only(words, "datetime", (*DATETIME_FORMS, "desc")) if words else "us"
+    grain = _single_word(words, "datetime", (*DATETIME_FORMS, "desc")) if words else "us"
     form = DATETIME_FORMS[grain]
-    return _dated(
+    return _date_like_part(
         "datetime",
         spec,
         form,
@@ -200,8 +200,8 @@ def _datetime_part(spec: str, words: list[str], descending: bool) -> Part:
 
 
 def _date_part(spec: str, words: list[str], descending: bool) -> Part:
-    grain = _only(words, "date", (*DATE_FORMS, "desc")) if words else "day"
-    return _dated(
+    grain = _single_word(words, "date", (*DATE_FORMS, "desc")) if words else "day"
+    return _date_like_part(
         "date",
         spec,
         DATE_FORMS[grain],
@@ -211,7 +211,7 @@ def _date_part(spec: str, words: list[str], descending: bool) -> Part:
     )
 
 
-def _dated(
+def _date_like_part(
     kind: str,
     spec: str,
     form: str,
@@ -224,7 +224,7 @@ def _dated(
         spec,
         *ways,
         form.replace("0", "[0-9]").replace(".", "[.]"),
-        (masked(form),),
+        (digit_shape(form),),
         descending=descending,
         fixed_width=len(form),
         grain=grain,
@@ -235,12 +235,12 @@ def _dated(
 
 def _bool_part(spec: str, words: list[str], descending: bool) -> Part:
     if words:
-        _only(words, "bool", ("desc",))
+        _single_word(words, "bool", ("desc",))
 
     def encode(value: object) -> str:
         if value is True or value is False:
             return "1" if value is not descending else "0"
-        raise KeyPartRefused(f"{shown(value)} is no bool; give True or False", value)
+        raise KeyPartRefused(f"{show_value(value)} is no bool; give True or False", value)
 
     return Part(
         "bool",
@@ -248,7 +248,7 @@ def _bool_part(spec: str, words: list[str], descending: bool) -> Part:
         encode,
         lambda text: (text == "1") is not descending,
         "[01]",
-        (((signs("01"), "one"),),),
+        (((character_set("01"), "one"),),),
         descending=descending,
         fixed_width=1,
         least="0",
@@ -258,11 +258,11 @@ def _bool_part(spec: str, words: list[str], descending: bool) -> Part:
 
 def _uuid_part(spec: str, words: list[str], descending: bool) -> Part:
     if words:
-        _only(words, "uuid", ("desc",))
+        _single_word(words, "uuid", ("desc",))
 
     def encode(value: object) -> str:
         if not isinstance(value, UUID):
-            raise KeyPartRefused(f"{shown(value)} is no UUID; give a uuid.UUID", value)
+            raise KeyPartRefused(f"{show_value(value)} is no UUID; give a uuid.UUID", value)
         return str(value).translate(_HEX_COMPLEMENTS) if descending else str(value)
 
     return Part(
@@ -271,7 +271,7 @@ def _uuid_part(spec: str, words: list[str], descending: bool) -> Part:
         encode,
         lambda text: UUID(text.translate(_HEX_COMPLEMENTS) if descending else text),
         _UUID_FORM.replace("0", "[0-9a-f]"),
-        (tuple((signs("-" if sign == "-" else DIGITS + "abcdef"), "one") for sign in _UUID_FORM),),
+        (tuple((character_set("-" if sign == "-" else DIGITS + "abcdef"), "one") for sign in _UUID_FORM),),
         descending=descending,
         fixed_width=len(_UUID_FORM),
         least="0",
@@ -284,16 +284,18 @@ def _choice_part(spec: str, words: list[str], descending: bool, choices: tuple[A
     if len({(type(value), value) for value in plain}) < len(plain) or not plain:
         raise TemplateRefused(f"the choices {choices!r} are not several different ones", "give each once")
     if "rank" in words:
-        return _ranked(spec, [word for word in words if word != "rank"], descending, choices)
+        return _choice_rank_part(spec, [word for word in words if word != "rank"], descending, choices)
     if all(isinstance(value, int) and not isinstance(value, bool) for value in plain):
-        return _among(_int_part(spec, words, descending), choices)
+        return _limit_to_choices(_int_part(spec, words, descending), choices)
     if not all(isinstance(value, str) for value in plain):
         raise TemplateRefused(f"the choices {choices!r} are not all text", "order them by rank: {field:rank}")
     mode = _mode("enum", words, descending)
-    return _chosen(spec, choices, mode, text_encoder(mode, DELIMITER, final=False))
+    return _choice_text_part(spec, choices, mode, text_encoder(mode, DELIMITER, final=False))
 
 
-def _chosen(spec: str, choices: tuple[Any, ...], mode: Mode, write: Callable[[object], str]) -> Part:
+def _choice_text_part(
+    spec: str, choices: tuple[Any, ...], mode: Mode, write: Callable[[object], str]
+) -> Part:
     """Return choices written as their texts."""
     texts = [write(value) for value in _plain(choices)]
     return Part(
@@ -303,18 +305,20 @@ def _chosen(spec: str, choices: tuple[Any, ...], mode: Mode, write: Callable[[ob
         dict(zip(texts, choices, strict=True)).__getitem__,
         # The longest first, for the first that fits is taken.
         "|".join(re.escape(text) for text in sorted(texts, key=len, reverse=True)),
-        tuple(spelled(text) for text in texts),
+        tuple(literal_shape(text) for text in texts),
         choices=choices,
         closed=False,
         mode=mode,
     )
 
 
-def _ranked(spec: str, words: list[str], descending: bool, choices: tuple[Any, ...]) -> Part:
+def _choice_rank_part(spec: str, words: list[str], descending: bool, choices: tuple[Any, ...]) -> Part:
     """Return choices written as their place in the declaration."""
     needed = len(str(len(choices) - 1))
     width = (
-        _width(int(_only(words, "enum", ("rank", "a width such as 02", "desc"), _WIDTH))) if words else needed
+        _width(int(_single_word(words, "enum", ("rank", "a width such as 02", "desc"), _WIDTH)))
+        if words
+        else needed
     )
     if width < needed:
         raise TemplateRefused(f"{len(choices)} choices need {needed} digits, not {width}", f"say 0{needed}")
@@ -326,7 +330,7 @@ def _ranked(spec: str, words: list[str], descending: bool, choices: tuple[Any, .
         _chooser(choices, texts),
         dict(zip(texts, choices, strict=True)).__getitem__,
         f"[0-9]{{{width}}}",
-        tuple(spelled(text) for text in texts),
+        tuple(literal_shape(text) for text in texts),
         choices=choices,
         descending=descending,
         fixed_width=width,
@@ -335,7 +339,7 @@ def _ranked(spec: str, words: list[str], descending: bool, choices: tuple[Any, .
     )
 
 
-def _among(part: Part, choices: tuple[Any, ...]) -> Part:
+def _limit_to_choices(part: Part, choices: tuple[Any, ...]) -> Part:
     """Return a part of whole numbers that takes the choices alone, and gives them back."""
     encode = _chooser(choices, [part.encode(value) for value in _plain(choices)])
     members = dict(zip(_plain(choices), choices, strict=True))
@@ -357,7 +361,7 @@ def _chooser(choices: tuple[Any, ...], texts: Sequence[str]) -> Callable[[Any], 
         except (KeyError, TypeError):
             pass
         some = ", ".join(repr(plain) for plain in _plain(choices[:12]))
-        raise KeyPartRefused(f"{shown(value)} is none of its choices; give one of {some}", value)
+        raise KeyPartRefused(f"{show_value(value)} is none of its choices; give one of {some}", value)
 
     return encode
 
@@ -370,7 +374,9 @@ def _plain(choices: tuple[Any, ...]) -> list[Any]:
     ]
 
 
-def _only(words: list[str], kind: str, known: Sequence[str], shape: re.Pattern[str] | None = None) -> str:
+def _single_word(
+    words: list[str], kind: str, known: Sequence[str], shape: re.Pattern[str] | None = None
+) -> str:
     """Return the one word there may be besides `desc`."""
     remedy = f"a field of kind {kind} takes {', '.join(known)}, or nothing"
     for word in words:

@@ -13,7 +13,7 @@ from typing import Any
 from zlib import crc32
 
 from tavola.keys.errors import KeyRefused
-from tavola.keys.order import closed, key_bytes
+from tavola.keys.order import key_bytes, terminate_part
 from tavola.limits import HASH_KEY_BYTES_MAX, RANGE_KEY_BYTES_MAX
 from tavola.values import Value
 
@@ -88,7 +88,7 @@ class KeySchema:
             return None
         key = partition_prefix(hash_bytes)
         for attribute, part in zip(self.range[:-1], range_bytes, strict=False):
-            key += closed(attribute.type, part)
+            key += terminate_part(attribute.type, part)
         return key + range_bytes[-1]
 
 

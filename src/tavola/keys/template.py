@@ -19,11 +19,11 @@ from string import punctuation
 from typing import Any
 
 from tavola.keys.errors import KeyPartMissing, KeyPartRefused, TemplateRefused
-from tavola.keys.meeting import Choices, runs_meet
-from tavola.keys.part import LAST, Part, spelled
-from tavola.keys.parts import DELIMITER, part_for, placed
+from tavola.keys.meeting import Choices, shapes_intersect
+from tavola.keys.part import LAST, Part, literal_shape
+from tavola.keys.parts import DELIMITER, part_at, part_for
 from tavola.keys.spans import KeySpan
-from tavola.keys.texts import before
+from tavola.keys.texts import predecessor
 
 _BRACE = re.compile(r"\{\{|\}\}|\{|\}")
 _TURNED = {"lt": "gt", "lte": "gte", "gt": "lt", "gte": "lte", "between": "between"}
@@ -50,7 +50,7 @@ class Template:
     @classmethod
     def parse(cls, text: str, delimiter: str = DELIMITER) -> Template:
         """Return the template that a text spells; raise `TemplateRefused` if it is none."""
-        return _parsed(text, delimiter)
+        return _parse(text, delimiter)
 
     @property
     def placeholders(self) -> tuple[Placeholder, ...]:
@@ -68,14 +68,14 @@ class Template:
         Of a part given, kind and choices count; what the template says of a place is said there. Raise
         `TemplateRefused` where it cannot be read back or would not sort.
         """
-        steps: list[Step] = []
+        steps: list[TemplateStep] = []
         literal = ""
         for at, segment in enumerate(self.segments):
             if isinstance(segment, str):
                 literal = segment
                 continue
             following = self.segments[at + 1] if at + 1 < len(self.segments) else None
-            steps.append(Step(literal, segment.field, self._part(segment, following, parts)))
+            steps.append(TemplateStep(literal, segment.field, self._part(segment, following, parts)))
             literal = ""
         return BoundTemplate(self.source, self.delimiter, self.fields, tuple(steps), literal)
 
@@ -92,7 +92,7 @@ class Template:
             part = part_for(given.kind, segment.spec, given.choices)
         except TemplateRefused as refused:
             raise refused.within(self.source, segment.place) from None
-        part = placed(part, self.delimiter, following is None)
+        part = part_at(part, self.delimiter, following is None)
         if following is None or part.closed:
             return part
         if isinstance(following, Placeholder):
@@ -114,7 +114,7 @@ class Template:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TemplateStep:
     """A field of a bound template: the literal before it, its name, and how it is written there."""
 
     literal: str
@@ -129,7 +129,7 @@ class BoundTemplate:
     source: str
     delimiter: str
     fields: tuple[str, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[TemplateStep, ...]
     tail: str  # the literal after the last field
     constant: str | None = field(init=False)  # the key itself, where there is no field
     lossy_fields: frozenset[str] = field(init=False)  # what cannot be read back whole
@@ -138,7 +138,7 @@ class BoundTemplate:
     _pattern: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        whole = {step.field for step in self.steps if not step.part.lossy}
+        whole = {step.field for step in self.steps if not step.part.is_lossy}
         values: dict[str, Any] = {
             "constant": None if self.steps else self.tail,
             "lossy_fields": frozenset(self.fields) - whole,
@@ -162,7 +162,7 @@ class BoundTemplate:
         try:
             text = self._format % tuple([encode(values[name]) for name, encode in self._encoders])
         except (KeyError, KeyPartRefused) as error:
-            raise self._blamed(values) or error from None
+            raise self._find_bad_field(values) or error from None
         if not text:
             raise KeyPartRefused("a key cannot be empty; give a text", text, self.fields[-1], self.source)
         return text
@@ -174,7 +174,7 @@ class BoundTemplate:
         """
         if not self.steps:
             return {} if text == self.tail else None
-        found = _compiled(self._pattern).fullmatch(text)
+        found = _compile_pattern(self._pattern).fullmatch(text)
         if found is None:
             return None
         values: dict[str, Any] = {}
@@ -231,7 +231,7 @@ class BoundTemplate:
         """Tell whether some values of both could make the same key; a no is certain, a yes is not."""
         if self.constant is not None and other.constant is not None:
             return self.constant == other.constant
-        return runs_meet(self._run(), other._run())
+        return shapes_intersect(self._run(), other._run())
 
     def _start(self, values: Mapping[str, Any], known: tuple[str, ...]) -> tuple[str, int, bool]:
         """Return the text up to the first field that is not known, its step, and whether none was cut."""
@@ -244,8 +244,8 @@ class BoundTemplate:
             try:
                 text += step.part.encode(values[step.field])
             except (KeyError, KeyPartRefused) as error:
-                raise self._blamed(values) or error from None
-            if not step.part.lossy:
+                raise self._find_bad_field(values) or error from None
+            if not step.part.is_lossy:
                 whole.add(step.field)
         text += self.tail
         if not text:
@@ -281,7 +281,7 @@ class BoundTemplate:
             return head + "".join(step.literal + step.part.encode(value) for step in unit[1:]) + closing
 
         finest = min((step.part for step in unit), key=lambda part: part.grain)
-        op, exact = _widened(op, operands, finest) if finest.lossy else (op, True)
+        op, exact = _widen_comparison(op, operands, finest) if finest.is_lossy else (op, True)
         if part.descending:
             op, operands = _TURNED[op], operands[::-1]
         first, last = low(operands[0]), low(operands[-1])
@@ -295,7 +295,7 @@ class BoundTemplate:
         if op in ("lte", "between"):
             upper = last if single else last + LAST
         elif op == "lt" and lower:
-            upper = before(last)
+            upper = predecessor(last)
         elif op == "lt":
             upper, upper_inclusive = last, False
         empty = upper is not None and ((lower or "") > upper or not upper)
@@ -306,10 +306,10 @@ class BoundTemplate:
     def _run(self) -> list[Choices]:
         run: list[Choices] = []
         for step in self.steps:
-            run += [(spelled(step.literal),), step.part.shapes]
-        return [*run, (spelled(self.tail),)]
+            run += [(literal_shape(step.literal),), step.part.shapes]
+        return [*run, (literal_shape(self.tail),)]
 
-    def _blamed(self, values: Mapping[str, Any]) -> KeyPartMissing | KeyPartRefused | None:
+    def _find_bad_field(self, values: Mapping[str, Any]) -> KeyPartMissing | KeyPartRefused | None:
         for step in self.steps:
             value = values.get(step.field)
             if value is None:
@@ -321,7 +321,7 @@ class BoundTemplate:
         return None
 
 
-def _widened(op: str, operands: tuple[Any, ...], part: Part) -> tuple[str, bool]:
+def _widen_comparison(op: str, operands: tuple[Any, ...], part: Part) -> tuple[str, bool]:
     """Return the comparison that misses nothing where a part drops digits, and whether it adds nothing."""
     on_grain = part.decode(part.encode(operands[0])) == operands[0]
     if op in ("gte", "lt") and on_grain:
@@ -330,7 +330,7 @@ def _widened(op: str, operands: tuple[Any, ...], part: Part) -> tuple[str, bool]
 
 
 @lru_cache(maxsize=4096)
-def _parsed(text: str, delimiter: str) -> Template:
+def _parse(text: str, delimiter: str) -> Template:
     if len(delimiter) != 1 or delimiter not in punctuation or delimiter in "{}":
         raise TemplateRefused(
             f"{delimiter!r} is no delimiter", "give one ASCII punctuation character that is no brace", text
@@ -375,5 +375,5 @@ def _parsed(text: str, delimiter: str) -> Template:
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.DOTALL)

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable
 
 from tavola.keys.errors import KeyPartRefused
-from tavola.keys.part import ANY, LAST, Mode, Shape, shown, signs
+from tavola.keys.part import ANY, LAST, Mode, Shape, character_set, show_value
 
 _HEX = "0123456789ABCDEF"
 
@@ -39,7 +39,7 @@ def text_encoder(mode: Mode, delimiter: str, final: bool) -> Callable[[object], 
             found = search(text)
             if found is not None:
                 raise KeyPartRefused(
-                    f"{shown(text)} holds {found[0]!r}, and characters up to {sign!r} have no place before "
+                    f"{show_value(text)} holds {found[0]!r}, and characters up to {sign!r} have no place before "
                     f"the delimiter {delimiter!r}; leave it out, or let the template encode it without `refuse`",
                     value,
                 )
@@ -85,10 +85,10 @@ def text_shape(mode: Mode, delimiter: str, final: bool) -> Shape:
         return ((ANY, "any"),)
     sign = escape_sign(delimiter)
     above = ANY & ~((1 << ord(sign) + 1) - 1)
-    return ((above | signs(sign + _HEX), "any"),) if mode == "encode" else ((above, "any"),)
+    return ((above | character_set(sign + _HEX), "any"),) if mode == "encode" else ((above, "any"),)
 
 
-def before(text: str) -> str:
+def predecessor(text: str) -> str:
     """Return the greatest text below `text`: no text without LAST lies between the two."""
     code = ord(text[-1])
     if code == 0:
@@ -98,7 +98,7 @@ def before(text: str) -> str:
 
 def _verbatim(value: object) -> str:
     if not isinstance(value, str):
-        raise KeyPartRefused(f"{shown(value)} is no text; give a str", value)
+        raise KeyPartRefused(f"{show_value(value)} is no text; give a str", value)
     # A string that is also a member of an Enum would otherwise print its name.
     text = value if type(value) is str else str.__str__(value)
     if text.isascii():
@@ -111,6 +111,6 @@ def _verbatim(value: object) -> str:
         text.encode()
     except UnicodeEncodeError:
         raise KeyPartRefused(
-            f"{shown(text)} is half of a surrogate pair; give whole characters", value
+            f"{show_value(text)} is half of a surrogate pair; give whole characters", value
         ) from None
     return text

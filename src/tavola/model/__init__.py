@@ -6,29 +6,29 @@ data, and the same one is linted, priced, provisioned and served.
 """
 
 from tavola.model.access import AccessPattern, WritePattern
-from tavola.model.attributes import Attr, Change, Condition, Operand, Term, attr, of_entity
+from tavola.model.attributes import Attr, Change, Condition, Operand, Term, attr, fields_apply_to
 from tavola.model.consumers import Consumer
-from tavola.model.converters import EpochMilliseconds, EpochSeconds, Exact, decode_plain, placed
-from tavola.model.entity import Entity, entities_of, entity_given, shape_of, upgrade
+from tavola.model.converters import EpochMilliseconds, EpochSeconds, Exact, decode_plain, with_place
+from tavola.model.entity import Entity, entities_of, result_entity, shape_of, upgrade
 from tavola.model.errors import ItemUnreadable, ModelError, QueryRefused, ValueNotStorable
 from tavola.model.key_types import key_types
 from tavola.model.needs import Given, Need, Route
 from tavola.model.queries import PrimaryKey, Query
-from tavola.model.relations import Collection, Member, found, members_of
-from tavola.model.selections import Question, Range, Selection, question_of
+from tavola.model.relations import Collection, CollectionMember, found, members_of
+from tavola.model.selections import QueryRequest, Range, Selection, request_of
 from tavola.model.shapes import (
     SHARD,
     VERSION_ATTRIBUTE,
     FieldShape,
     KeyShape,
+    KeySource,
     Pattern,
     Shape,
-    Source,
     Unique,
-    plain,
+    enum_value,
     shard_of,
 )
-from tavola.model.sort_parts import Ask, Rest, Sort, Step, sort
+from tavola.model.sort_parts import Rest, Sort, SortOperators, Step, sort
 from tavola.model.tables import (
     Gsi,
     Index,
@@ -38,10 +38,10 @@ from tavola.model.tables import (
     Table,
     TableSettings,
     declared_tables,
-    table_given,
+    require_table,
 )
 from tavola.model.uniques import OWNER_ATTRIBUTE, UNIQUE, UNIQUE_ATTRIBUTE, unique_of
-from tavola.model.views import check_part, projected
+from tavola.model.views import check_partial_view, is_projected
 
 __all__ = [
     "OWNER_ATTRIBUTE",
@@ -50,10 +50,10 @@ __all__ = [
     "UNIQUE_ATTRIBUTE",
     "VERSION_ATTRIBUTE",
     "AccessPattern",
-    "Ask",
     "Attr",
     "Change",
     "Collection",
+    "CollectionMember",
     "Condition",
     "Consumer",
     "Entity",
@@ -66,8 +66,8 @@ __all__ = [
     "Index",
     "ItemUnreadable",
     "KeyShape",
+    "KeySource",
     "Lsi",
-    "Member",
     "ModelError",
     "Need",
     "Operand",
@@ -75,7 +75,7 @@ __all__ = [
     "PrimaryKey",
     "Query",
     "QueryRefused",
-    "Question",
+    "QueryRequest",
     "Range",
     "Rest",
     "Route",
@@ -84,7 +84,7 @@ __all__ = [
     "Shape",
     "Shards",
     "Sort",
-    "Source",
+    "SortOperators",
     "Step",
     "Table",
     "TableSettings",
@@ -93,23 +93,23 @@ __all__ = [
     "ValueNotStorable",
     "WritePattern",
     "attr",
-    "check_part",
+    "check_partial_view",
     "declared_tables",
     "decode_plain",
     "entities_of",
-    "entity_given",
+    "enum_value",
+    "fields_apply_to",
     "found",
+    "is_projected",
     "key_types",
     "members_of",
-    "of_entity",
-    "placed",
-    "plain",
-    "projected",
-    "question_of",
+    "request_of",
+    "require_table",
+    "result_entity",
     "shape_of",
     "shard_of",
     "sort",
-    "table_given",
     "unique_of",
     "upgrade",
+    "with_place",
 ]

@@ -11,16 +11,16 @@ from typing import Any, get_args
 
 from tavola.model.access import WriteKind, check_amounts
 from tavola.model.errors import ModelError
-from tavola.model.shapes import VERSION_ATTRIBUTE, KeyShape, Pattern, Shape, Source
+from tavola.model.shapes import VERSION_ATTRIBUTE, KeyShape, KeySource, Pattern, Shape
 from tavola.model.tables import Table
-from tavola.model.uniques import check_apart
+from tavola.model.uniques import check_guard_keys
 
 
-def admit(shape: Shape) -> None:
+def register_entity(shape: Shape) -> None:
     """Make an entity known to its table; refuse one that cannot be in it."""
     _check_attributes(shape)
     _check_writes(shape)
-    _join(shape, shape.home)
+    _add_to_table(shape, shape.home)
 
 
 def distinct_keys(cls: type, patterns: Mapping[str, Pattern]) -> tuple[KeyShape, ...]:
@@ -34,7 +34,7 @@ def distinct_keys(cls: type, patterns: Mapping[str, Pattern]) -> tuple[KeyShape,
             keys[index.name] = (name, pattern.key)
             continue
         other, known = keys[index.name]
-        if _essence(known) != _essence(pattern.key):
+        if _written_form(known) != _written_form(pattern.key):
             raise ModelError(
                 f"{cls.__name__}.{name}",
                 f"an item has one key in {index.label}, and {other} makes another; use a second index, or say "
@@ -60,7 +60,7 @@ def _check_writers(cls: type, keys: Mapping[str, tuple[str, KeyShape]]) -> None:
                 )
 
 
-def _essence(key: KeyShape) -> tuple[Any, ...]:
+def _written_form(key: KeyShape) -> tuple[Any, ...]:
     texts = tuple((s.attribute, s.fields, s.template and s.template.source) for s in key.sources)
     return texts, key.members, key.sparse, key.shards
 
@@ -122,7 +122,7 @@ def _check_writes(shape: Shape) -> None:
                 )
 
 
-def _join(shape: Shape, table: type[Table]) -> None:
+def _add_to_table(shape: Shape, table: type[Table]) -> None:
     """Put an entity into its table, unless another of the table could have the same key or tag."""
     assert shape.key is not None
     for name, other in table.entities.items():
@@ -142,8 +142,8 @@ def _join(shape: Shape, table: type[Table]) -> None:
                 "tell them apart by a word in a template",
             )
         _check_types(shape, there)
-        check_apart(shape, there)
-        check_apart(there, shape)
+        check_guard_keys(shape, there)
+        check_guard_keys(there, shape)
     table.entities[shape.name] = shape.entity
 
 
@@ -151,7 +151,7 @@ def _same_class(one: type, other: type) -> bool:
     return (one.__module__, one.__qualname__) == (other.__module__, other.__qualname__)
 
 
-def _may_meet(mine: Source, its: Source) -> bool:
+def _may_meet(mine: KeySource, its: KeySource) -> bool:
     if mine.tag != its.tag:
         return False
     if mine.template is None or its.template is None:

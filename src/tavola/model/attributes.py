@@ -40,7 +40,7 @@ from tavola.expressions.nodes import Operand as Node
 from tavola.expressions.nodes import Set as SetAction
 from tavola.limits import EXPRESSION_IN_OPERANDS_MAX
 from tavola.model.base import EntityBase
-from tavola.model.converters import Converter, encode_plain, placed
+from tavola.model.converters import Converter, encode_plain, with_place
 from tavola.model.converters.plain import ANY
 from tavola.model.errors import ModelError, QueryRefused, ValueNotStorable
 from tavola.model.shapes import FieldShape
@@ -94,16 +94,16 @@ def _one_entity(one: Condition[Any], other: Any, sign: str) -> type[Any] | None:
             place,
             f"{sign} joins conditions, and {other!r} is none; compare the field of the class, not of an instance",
         )
-    if one.entity is None or other.entity is None or of_entity(other.entity, one.entity):
+    if one.entity is None or other.entity is None or fields_apply_to(other.entity, one.entity):
         return other.entity or one.entity
-    if of_entity(one.entity, other.entity):
+    if fields_apply_to(one.entity, other.entity):
         return one.entity
     raise QueryRefused(
         place, f"{sign} joins it with a condition on {other.entity.__name__}; ask each of its own items"
     )
 
 
-def of_entity(entity: type[Any], named: type[Any]) -> bool:
+def fields_apply_to(entity: type[Any], named: type[Any]) -> bool:
     """Return whether what names an entity's fields can be asked of another: of itself, of one that has all of them.
 
     A class that is declared again, as in a notebook, is the same one.
@@ -235,7 +235,7 @@ class Operand(Term[E_contra, T_co]):
     def begins_with(self: Operand[E, str | bytes | None], prefix: str | bytes) -> Condition[E]:
         """Return the condition that this text or binary begins with a prefix."""
         return self._condition(
-            FunctionCall("begins_with", (self._node, Literal(self._written(encode_plain, prefix))))
+            FunctionCall("begins_with", (self._node, Literal(self._encode_with(encode_plain, prefix))))
         )
 
     @overload
@@ -249,7 +249,7 @@ class Operand(Term[E_contra, T_co]):
         inside = self._converter.inside
         member = None if inside is None else inside(None)
         encode = encode_plain if member is None else member.encode_inside
-        return self._condition(FunctionCall("contains", (self._node, Literal(self._written(encode, part)))))
+        return self._condition(FunctionCall("contains", (self._node, Literal(self._encode_with(encode, part)))))
 
     def size(self: Operand[E, Sized | BaseModel | None]) -> Operand[E, int]:
         """Return the size of this: characters, bytes or members."""
@@ -265,7 +265,7 @@ class Operand(Term[E_contra, T_co]):
         """
         if isinstance(value, Term):
             return self._change(SetAction(self._path, value._node))
-        encoded = None if value is None else self._held(value)
+        encoded = None if value is None else self._encode_as_held(value)
         if not encoded:  # an empty set is absent, as None is
             return self._removal()
         return self._change(SetAction(self._path, Literal(encoded)))
@@ -274,7 +274,7 @@ class Operand(Term[E_contra, T_co]):
         """Return the change that puts a value here unless there is one."""
         if value is None:
             raise ModelError(self._place, "None is stored as absence, which is no value to set; give one")
-        node = value._node if isinstance(value, Operand) else self._full(self._held(value))
+        node = value._node if isinstance(value, Operand) else self._full(self._encode_as_held(value))
         return self._change(SetAction(self._path, FunctionCall("if_not_exists", (self._path, node))))
 
     def remove(self: MayBeAbsent[E]) -> Change[E]:
@@ -295,7 +295,7 @@ class Operand(Term[E_contra, T_co]):
         `when=Account.balance >= 10`.
         """
         if isinstance(amount, Set):
-            return self._change(Add(self._path, self._full(self._encoded(amount))))
+            return self._change(Add(self._path, self._full(self._encode(amount))))
         return self._change(Add(self._path, self._amount(amount)))
 
     @overload
@@ -304,11 +304,11 @@ class Operand(Term[E_contra, T_co]):
     def discard(self: Operand[E, frozenset[V] | None], members: Set[V]) -> Change[E]: ...
     def discard(self, members: Any) -> Change[Any]:
         """Return the change that takes members out of this set."""
-        return self._change(Delete(self._path, self._full(self._encoded(members))))
+        return self._change(Delete(self._path, self._full(self._encode(members))))
 
     def append(self: Operand[E, list[V] | None], *members: V) -> Change[E]:
         """Return the change that puts members at the end of this list, which may be absent."""
-        more = Literal(self._encoded(list(members)))
+        more = Literal(self._encode(list(members)))
         present = FunctionCall("if_not_exists", (self._path, Literal({"L": []})))
         return self._change(SetAction(self._path, FunctionCall("list_append", (present, more))))
 
@@ -360,30 +360,36 @@ class Operand(Term[E_contra, T_co]):
             )
         if isinstance(value, Operand):
             return value._node  # type: ignore[no-any-return]  # a Node, as every operand's
-        encoded = self._encoded(value)
-        if self._part is None and (alike := self._shape.alike(value)) is not value and alike is not None:
-            encoded = self._encoded(alike)
+        encoded = self._encode(value)
+        if (
+            self._part is None
+            and (alike := self._shape.coerce_operand(value)) is not value
+            and alike is not None
+        ):
+            encoded = self._encode(alike)
         return self._full(encoded)
 
-    def _held(self, value: Any) -> Value:
+    def _encode_as_held(self, value: Any) -> Value:
         """Return a value as the field would hold it, and as that is stored; nothing where it would be absent."""
-        encoded = self._encoded(value)
-        if self._part is None and (held := self._shape.checked(value)) is not value:
-            return {} if held is None else self._encoded(held)
+        encoded = self._encode(value)
+        if self._part is None and (held := self._shape.validate(value)) is not value:
+            return {} if held is None else self._encode(held)
         return encoded
 
-    def _encoded(self, value: Any) -> Value:
-        return self._written(self._shape.encode if self._part is None else self._part.encode_inside, value)
+    def _encode(self, value: Any) -> Value:
+        return self._encode_with(
+            self._shape.encode if self._part is None else self._part.encode_inside, value
+        )
 
     def _amount(self, amount: Any) -> Literal:
         counted = self._converter.kind in _COUNTED
-        return Literal(self._written(self._converter.encode if counted else encode_plain, amount))
+        return Literal(self._encode_with(self._converter.encode if counted else encode_plain, amount))
 
-    def _written(self, encode: Callable[[Any], Value], value: Any) -> Value:
+    def _encode_with(self, encode: Callable[[Any], Value], value: Any) -> Value:
         try:
             return encode(value)
         except ValueNotStorable as error:
-            raise placed(error, self._place) from None
+            raise with_place(error, self._place) from None
 
     def _full(self, encoded: Value) -> Literal:
         if not encoded:
@@ -391,7 +397,7 @@ class Operand(Term[E_contra, T_co]):
         return Literal(encoded)
 
     def _removal(self) -> Change[Any]:
-        if self._part is None and self._shape.indispensable:
+        if self._part is None and self._shape.is_required:
             raise ModelError(
                 self._place, "it is required, and an item without it could not be read; give it a value"
             )

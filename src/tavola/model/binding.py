@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tavola.model.access import WritePattern
-from tavola.model.admission import admit, distinct_keys
+from tavola.model.admission import distinct_keys, register_entity
 from tavola.model.base import EntityBase
 from tavola.model.errors import ModelError
 from tavola.model.fields import field_shapes
@@ -19,10 +19,10 @@ from tavola.model.index_keys import bind_query
 from tavola.model.key_sources import KeyBinder
 from tavola.model.primary_keys import bind_primary
 from tavola.model.queries import PrimaryKey, Query
-from tavola.model.shapes import SHARD, Shape, Source
+from tavola.model.shapes import SHARD, KeySource, Shape
 from tavola.model.tables import Table
 from tavola.model.uniques import bind_uniques
-from tavola.model.views import check_whole
+from tavola.model.views import check_whole_entities
 
 
 def bind(
@@ -73,28 +73,28 @@ def bind(
             pattern = bind_query(KeyBinder(cls, table, fields, name), found.__declared__, shape.key, key)
             shape.patterns[name] = found.__pattern__ = pattern
             if pattern.result == cls.__name__:
-                check_whole(pattern, shape)
+                check_whole_entities(pattern, shape)
     shape.keys = distinct_keys(cls, shape.patterns)
-    shape.told_by_keys = _told_by_keys(shape)
+    shape.told_by_keys = _fields_in_keys(shape)
     bind_uniques(shape)
-    admit(shape)
+    register_entity(shape)
     return shape
 
 
-def _told_by_keys(shape: Shape) -> tuple[tuple[str, tuple[Source, ...]], ...]:
+def _fields_in_keys(shape: Shape) -> tuple[tuple[str, tuple[KeySource, ...]], ...]:
     """Return the fields that can be read back out of keys, for items of others who did not store them again.
 
     A key of an index tells only what no item can be without: of anything else, absence may be what is meant.
     """
     assert shape.key is not None
     primary = shape.key.key.sources
-    told: dict[str, tuple[Source, ...]] = {}
+    told: dict[str, tuple[KeySource, ...]] = {}
     for source in (*primary, *(source for key in shape.keys for source in key.written)):
         if source.template is None:
             continue
         for name in source.fields:
             if name == SHARD or name in source.template.lossy_fields:
                 continue
-            if source in primary or shape.fields[name].indispensable:
+            if source in primary or shape.fields[name].is_required:
                 told[name] = (*told.get(name, ()), source)
     return tuple(told.items())

@@ -86,7 +86,7 @@ def _is_bare(schema: Mapping[str, Any], config: Mapping[str, Any] | None) -> boo
     return kind in _CHOICES or (kind in _SCALARS and schema.keys() <= _SILENT)
 
 
-def told(error: ValidationError) -> str:
+def summarize_errors(error: ValidationError) -> str:
     """Return what pydantic has against a value, in a line."""
     return "; ".join(
         ": ".join(filter(None, (".".join(map(str, each["loc"])), each["msg"]))) for each in error.errors()[:3]

@@ -49,17 +49,17 @@ class Consumer:
     function: str = ""  # the name or ARN of a function that is there; none: infrastructure makes one
 
 
-def beyond_limits(consumer: Consumer) -> Iterator[str]:
+def consumer_limit_errors(consumer: Consumer) -> Iterator[str]:
     """Give what Lambda would refuse of a consumer's amounts, each as a sentence; filters are judged by who writes them."""
-    for word, told, least, most in (
+    for word, value, least, most in (
         ("batch_size", consumer.batch_size, 1, TRIGGER_BATCH_RECORDS_MAX),
         ("window_s", consumer.window_s, 0, TRIGGER_BATCHING_WINDOW_S_MAX),
         ("parallelization", consumer.parallelization, 1, TRIGGER_PARALLELIZATION_MAX),
         ("retries", consumer.retries, -1, TRIGGER_RETRIES_MAX),
         ("timeout_s", consumer.timeout_s, 1, TRIGGER_TIMEOUT_S_MAX),
     ):
-        if not least <= told <= most:
-            yield f"{word}={told:,} is outside {least} to {most:,}"
+        if not least <= value <= most:
+            yield f"{word}={value:,} is outside {least} to {most:,}"
     age = consumer.max_age_s
     if age != -1 and not TRIGGER_RECORD_AGE_S_MIN <= age <= TRIGGER_RECORD_AGE_S_MAX:
         yield f"max_age_s={age:,} is neither -1 nor {TRIGGER_RECORD_AGE_S_MIN} to {TRIGGER_RECORD_AGE_S_MAX:,}"

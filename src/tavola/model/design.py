@@ -148,7 +148,7 @@ class EntityDesign:
         """Return its key in an index, or in the table; None if it is not there."""
         return next((key for key in (self.key, *self.keys) if key is not None and key.index == index), None)
 
-    def bound(self, source: SourceDesign) -> BoundTemplate | None:
+    def bind_template(self, source: SourceDesign) -> BoundTemplate | None:
         """Return a key attribute's template ready to render and to compare, None if it is a field's own."""
         if source.template is None:
             return None

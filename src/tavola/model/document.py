@@ -27,7 +27,7 @@ import msgspec
 from tavola.errors import TavolaError
 from tavola.keys import Template, TemplateRefused
 from tavola.model.access import AccessPattern, WritePattern
-from tavola.model.consumers import Consumer, beyond_limits
+from tavola.model.consumers import Consumer, consumer_limit_errors
 from tavola.model.design import (
     CollectionDesign,
     Design,
@@ -44,7 +44,7 @@ from tavola.model.design import (
     TableDesign,
 )
 from tavola.model.errors import DocumentRefused, ModelError
-from tavola.model.ignores import declared_in, ignores_in, with_ignores
+from tavola.model.ignores import declarations_in, ignores_in, with_ignores
 from tavola.model.needs import Given, Need, Route
 from tavola.model.references import check_references, member_path
 from tavola.model.survey import Declaration, design_of
@@ -79,9 +79,9 @@ __all__ = [
     "TableDesign",
     "TableSettings",
     "WritePattern",
-    "beyond_limits",
     "check_references",
-    "declared_in",
+    "consumer_limit_errors",
+    "declarations_in",
     "design_document",
     "design_of",
     "document_schema",

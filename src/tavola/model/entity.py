@@ -25,7 +25,7 @@ from tavola.model.attributes import Attr, AttrOptions, Operand, attr
 from tavola.model.base import EntityBase
 from tavola.model.binding import bind
 from tavola.model.errors import ModelError
-from tavola.model.fields import cuts_to_seconds, field_shapes
+from tavola.model.fields import field_shapes, truncate_ttl
 from tavola.model.queries import PrimaryKey, Query
 from tavola.model.shapes import Pattern, Shape
 from tavola.model.tables import Index, Table, table_of
@@ -174,7 +174,7 @@ class Entity(EntityBase, metaclass=EntityMeta):
             return
         try:
             _compile(cls)
-            _settle(cls, again=again)
+            _check_waiting_queries(cls, again=again)
         except ModelError:
             del _entities[name]
             raise
@@ -203,9 +203,9 @@ class Entity(EntityBase, metaclass=EntityMeta):
                     _types_namespace=_types_namespace,
                 )
             except PydanticUndefinedAnnotation:
-                return super().model_rebuild(force=True, _types_namespace=names_near(cls))
+                return super().model_rebuild(force=True, _types_namespace=entities_in_module(cls))
         except PydanticUndefinedAnnotation as error:
-            raise _undefined(cls, error.name or "") from None
+            raise _undefined_name_error(cls, error.name or "") from None
         finally:
             _building.reset(token)
 
@@ -215,7 +215,7 @@ Entity.model_config["defer_build"] = False
 Entity.__operands__ = {}  # type: ignore[attr-defined]  # it has no fields
 
 
-def _undefined(cls: type, name: str) -> ModelError:
+def _undefined_name_error(cls: type, name: str) -> ModelError:
     word = re.compile(rf"\b{re.escape(name)}\b")
     field = next((n for n, told in get_annotations(cls).items() if word.search(str(told))), None)
     return ModelError(
@@ -249,9 +249,9 @@ def shape_of(entity: type[Entity]) -> Shape:
         if entity is Entity:
             raise ModelError("Entity", "subclass it; it has no items itself")
         if not entity.__pydantic_complete__:
-            entity.model_rebuild(_types_namespace=names_near(entity))
+            entity.model_rebuild(_types_namespace=entities_in_module(entity))
         _compile(entity)
-        _settle(entity, again=True)
+        _check_waiting_queries(entity, again=True)
         found = entity.__dict__["__shape__"]
     assert isinstance(found, Shape)
     return found
@@ -269,7 +269,7 @@ def entities_of(table: type[Table]) -> tuple[type[Entity], ...]:
     return tuple(table.entities.values())
 
 
-def entity_given(pattern: Pattern) -> type[Entity]:
+def result_entity(pattern: Pattern) -> type[Entity]:
     """Return what a pattern gives: its own entity, or a view, which is checked now if that had to wait."""
     owner: type[Entity] = pattern.owner
     if pattern.result == owner.__name__:
@@ -303,7 +303,7 @@ def _find_entity(name: str, near: type) -> type[Entity] | None:
     return imported if isinstance(imported, type) and issubclass(imported, Entity) else None
 
 
-def names_near(cls: type) -> dict[str, Any]:
+def entities_in_module(cls: type) -> dict[str, Any]:
     """Return the entities of a class's module by name, for annotations that speak of them."""
     known = {
         qualname.rpartition(".")[2]: e
@@ -334,15 +334,15 @@ def _compile(cls: type[Entity]) -> None:
         writes=tuple(options.get("writes", ())),
         immutable=bool(options.get("immutable")),
     )
-    if cuts_to_seconds(cls, cls.__shape__.fields):
-        cls.model_rebuild(force=True, _types_namespace=names_near(cls))
+    if truncate_ttl(cls, cls.__shape__.fields):
+        cls.model_rebuild(force=True, _types_namespace=entities_in_module(cls))
 
 
 def _patterns_in(cls: type[Entity]) -> dict[str, type[Any]]:
     return {n: f for n, f in vars(cls).items() if isinstance(f, type) and issubclass(f, PrimaryKey | Query)}
 
 
-def _settle(cls: type[Entity], *, again: bool) -> None:
+def _check_waiting_queries(cls: type[Entity], *, again: bool) -> None:
     """Check the views that an entity's queries give, and the queries that wait for it.
 
     The views of an entity that is declared again, as in a notebook, may be about to be too: they wait.
@@ -410,7 +410,7 @@ __all__ = [
     "Index",
     "StalePolicy",
     "entities_of",
-    "entity_given",
+    "result_entity",
     "shape_of",
     "upgrade",
 ]

@@ -42,7 +42,7 @@ class ItemUnreadable(ModelError):
         self.table = table
         self.key = key  # as DynamoDB has keys
         self.reason = problem
-        which = "" if key is None else f" (in {table}, {'.key says which' if hidden else _spelled(key)})"
+        which = "" if key is None else f" (in {table}, {'.key says which' if hidden else _show_key(key)})"
         super().__init__(place, problem + which)
 
     def at(self, table: str, key: Mapping[str, Value], *, hidden: bool = False) -> ItemUnreadable:
@@ -50,7 +50,7 @@ class ItemUnreadable(ModelError):
         return ItemUnreadable(self.place, self.reason, table, key, hidden=hidden)
 
 
-def _spelled(key: Mapping[str, Value]) -> str:
+def _show_key(key: Mapping[str, Value]) -> str:
     return ", ".join(f"{name}={next(iter(value.values()))!r}" for name, value in key.items())
 
 

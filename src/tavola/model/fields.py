@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from tavola.model.attributes import AttrOptions
 from tavola.model.base import EntityBase
-from tavola.model.converters import EPOCH_SECONDS, Converter, field_converter, placed
+from tavola.model.converters import EPOCH_SECONDS, Converter, field_converter, with_place
 from tavola.model.errors import ModelError, ValueNotStorable
 from tavola.model.shapes import FieldShape
 from tavola.model.tables import Table
@@ -57,7 +57,7 @@ def _field_shape(place: str, name: str, info: FieldInfo, ttl: str | None) -> Fie
     try:
         converter = field_converter(info)
     except ValueNotStorable as error:
-        raise placed(error, place) from None
+        raise with_place(error, place) from None
     if attribute == ttl:
         converter = _expiry_converter(place, converter)
     if converter.nullable and not info.is_required() and (info.default_factory or info.default is not None):
@@ -115,7 +115,7 @@ def _whole_second(value: datetime | None) -> datetime | None:
 _CUT = AfterValidator(_whole_second)
 
 
-def cuts_to_seconds(cls: type[EntityBase], fields: dict[str, FieldShape]) -> bool:
+def truncate_ttl(cls: type[EntityBase], fields: dict[str, FieldShape]) -> bool:
     """Make pydantic cut the entity's time to live as storing does; return whether it must build the model anew."""
     anew = False
     infos: dict[str, Any] = cls.__dict__["__pydantic_fields__"]

@@ -23,7 +23,7 @@ _TITLED = ("Need", "Consumer", "WritePattern")
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class SourceDeclaration:
     """Something that a source declares, by the name that findings give it, and its lines from 1."""
 
     place: str
@@ -38,19 +38,19 @@ class _Comment:
     alone: bool
 
 
-def declared_in(source: str) -> tuple[Declared, ...]:
+def declarations_in(source: str) -> tuple[SourceDeclaration, ...]:
     """Return what the text of a module declares, in its order; nothing of a text that is no Python."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
         return ()
-    found = [told for node in tree.body for told in _declared(node)]
+    found = [told for node in tree.body for told in _declarations(node)]
     return tuple(sorted(found, key=lambda each: (each.first, each.last)))
 
 
 def ignores_in(source: str, name: str = "") -> tuple[Ignore, ...]:
     """Return the ignores in the text of a module; one that stands by no declaration is told by its line in `name`."""
-    declared = declared_in(source)
+    declared = declarations_in(source)
     told: list[Ignore] = []
     comments = {comment.line: comment for comment in _comments(source)}
     for comment in comments.values():
@@ -72,7 +72,9 @@ def ignores_in(source: str, name: str = "") -> tuple[Ignore, ...]:
     return tuple(told)
 
 
-def _place(declared: tuple[Declared, ...], comments: dict[int, _Comment], comment: _Comment) -> str | None:
+def _place(
+    declared: tuple[SourceDeclaration, ...], comments: dict[int, _Comment], comment: _Comment
+) -> str | None:
     """Return what a comment is about: the narrowest thing on its line, or what begins on the next line of code."""
     line = comment.line
     if comment.alone:
@@ -95,32 +97,32 @@ def _comments(source: str) -> Iterator[_Comment]:
         return
 
 
-def _declared(node: ast.stmt) -> Iterator[Declared]:
+def _declarations(node: ast.stmt) -> Iterator[SourceDeclaration]:
     if isinstance(node, ast.ClassDef):
         yield from _class(node, "")
     elif isinstance(node, ast.Assign | ast.AnnAssign):
-        yield from _titled(node, "", node)
+        yield from _titled_declarations(node, "", node)
 
 
-def _class(node: ast.ClassDef, owner: str) -> Iterator[Declared]:
+def _class(node: ast.ClassDef, owner: str) -> Iterator[SourceDeclaration]:
     place = f"{owner}.{node.name}" if owner else node.name
     first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-    yield Declared(place, first, max(node.lineno, node.body[0].lineno - 1))
+    yield SourceDeclaration(place, first, max(node.lineno, node.body[0].lineno - 1))
     if owner:
         return  # what a query class holds are its arguments
     for keyword in node.keywords:
-        yield from _titled(keyword.value, place, None)
+        yield from _titled_declarations(keyword.value, place, None)
     for inner in node.body:
         match inner:
             case ast.ClassDef():
                 yield from _class(inner, place)
             case ast.AnnAssign(target=ast.Name(name)) | ast.Assign(targets=[ast.Name(name)]):
-                yield Declared(f"{place}.{name}", inner.lineno, inner.end_lineno or inner.lineno)
+                yield SourceDeclaration(f"{place}.{name}", inner.lineno, inner.end_lineno or inner.lineno)
             case _:
                 pass
 
 
-def _titled(node: ast.AST, owner: str, whole: ast.stmt | None) -> Iterator[Declared]:
+def _titled_declarations(node: ast.AST, owner: str, whole: ast.stmt | None) -> Iterator[SourceDeclaration]:
     """Give what is called by its first argument: needs and consumers by that alone, writes under their entity."""
     for call in ast.walk(node):
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in _TITLED):
@@ -132,7 +134,7 @@ def _titled(node: ast.AST, owner: str, whole: ast.stmt | None) -> Iterator[Decla
             continue
         place = f"{owner}: {title}" if call.func.id == "WritePattern" else title
         lines = whole if call.func.id == "Need" and whole is not None else call
-        yield Declared(place, lines.lineno, lines.end_lineno or lines.lineno)
+        yield SourceDeclaration(place, lines.lineno, lines.end_lineno or lines.lineno)
 
 
 def with_ignores(design: Design, sources: Iterable[tuple[str, str]]) -> Design:

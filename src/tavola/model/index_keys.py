@@ -11,14 +11,14 @@ from typing import Any
 from tavola.model.access import check_amounts
 from tavola.model.key_sources import KeyBinder
 from tavola.model.part_types import word_of
-from tavola.model.queries import Declared, PrimaryKey
-from tavola.model.shapes import SHARD, KeyShape, Pattern, Source, plain
+from tavola.model.queries import KeyDeclaration, PrimaryKey
+from tavola.model.shapes import SHARD, KeyShape, KeySource, Pattern, enum_value
 from tavola.model.tables import Index, Table
 
 Members = tuple[tuple[str, tuple[Any, ...]], ...]
 
 
-def bind_query(binder: KeyBinder, declared: Declared, primary: Pattern, own_key: type) -> Pattern:
+def bind_query(binder: KeyBinder, declared: KeyDeclaration, primary: Pattern, own_key: type) -> Pattern:
     """Return what a query class asks; refuse what its table or index cannot answer."""
     binder.check_types(declared)
     index = _index_of(binder, declared, own_key)
@@ -38,7 +38,7 @@ def bind_query(binder: KeyBinder, declared: Declared, primary: Pattern, own_key:
     )  # fmt: skip
 
 
-def _index_of(binder: KeyBinder, declared: Declared, own_key: type) -> Index | None:
+def _index_of(binder: KeyBinder, declared: KeyDeclaration, own_key: type) -> Index | None:
     """Return the index that a query is on, None for the table itself."""
     on, table = declared.on, binder.table.__name__
     if on is None:
@@ -61,7 +61,7 @@ def _index_of(binder: KeyBinder, declared: Declared, own_key: type) -> Index | N
     return None
 
 
-def _check_on_table(binder: KeyBinder, declared: Declared) -> None:
+def _check_on_table(binder: KeyBinder, declared: KeyDeclaration) -> None:
     if declared.pk is not None or declared.sk is not None:
         raise binder.refusal("on the table itself the templates are the Key's; leave pk and sk out")
     if declared.sparse or declared.members or declared.shards is not None:
@@ -72,7 +72,7 @@ def _check_on_table(binder: KeyBinder, declared: Declared) -> None:
 
 
 def _check_asked(
-    binder: KeyBinder, declared: Declared, asked: tuple[str, ...], sorts: tuple[str, ...]
+    binder: KeyBinder, declared: KeyDeclaration, asked: tuple[str, ...], sorts: tuple[str, ...]
 ) -> None:
     for told in declared.partition:
         if told in sorts:
@@ -85,7 +85,7 @@ def _check_asked(
         raise binder.refusal(f"declare its sort parts in the order of the key: {', '.join(sorts)}")
 
 
-def _check_given(binder: KeyBinder, declared: Declared, index: Index | None) -> None:
+def _check_given(binder: KeyBinder, declared: KeyDeclaration, index: Index | None) -> None:
     """Refuse what the index cannot give: whole items that need no fetching, a strong read, items that are over."""
     cls = binder.cls.__name__
     if declared.access is not None:
@@ -112,7 +112,7 @@ def _check_given(binder: KeyBinder, declared: Declared, index: Index | None) -> 
         )
 
 
-def _index_key(binder: KeyBinder, index: Index, declared: Declared, primary: Pattern) -> KeyShape:
+def _index_key(binder: KeyBinder, index: Index, declared: KeyDeclaration, primary: Pattern) -> KeyShape:
     hash_, range_ = _sources(binder, index, declared, primary)
     members = _members(binder, declared.members)
     shards = declared.shards
@@ -138,15 +138,15 @@ def _index_key(binder: KeyBinder, index: Index, declared: Declared, primary: Pat
 
 
 def _sources(
-    binder: KeyBinder, index: Index, declared: Declared, primary: Pattern
-) -> tuple[tuple[Source, ...], tuple[Source, ...]]:
+    binder: KeyBinder, index: Index, declared: KeyDeclaration, primary: Pattern
+) -> tuple[tuple[KeySource, ...], tuple[KeySource, ...]]:
     """Return where the two halves of an index's key come from."""
     base = {source.attribute: source for source in primary.key.sources}
     halves = (
         ("pk", index.hash, declared.pk, declared.partition),
         ("sk", index.range, declared.sk, declared.sorts),
     )
-    texts = [_texts(binder, index, base, *half) for half in halves]
+    texts = [_templates(binder, index, base, *half) for half in halves]
     sharded = declared.shards is not None
     if sharded and len(index.hash) > 1:
         raise binder.refusal(
@@ -166,10 +166,10 @@ def _sources(
     return hash_, range_
 
 
-def _texts(
+def _templates(
     binder: KeyBinder,
     index: Index,
-    base: Mapping[str, Source],
+    base: Mapping[str, KeySource],
     word: str,
     attributes: tuple[str, ...],
     told: str | tuple[str, ...] | None,
@@ -177,7 +177,7 @@ def _texts(
 ) -> tuple[str | None, ...]:
     """Return the template of each attribute of one half; None: it is the table key's own."""
     if told is not None:
-        return _told_texts(binder, index, base, word, attributes, told)
+        return _declared_templates(binder, index, base, word, attributes, told)
     if not attributes:
         return ()
     own = binder.own
@@ -190,17 +190,17 @@ def _texts(
                 )
         return tuple(None if attribute in base else f"{{{own[attribute]}}}" for attribute in attributes)
     if word == "sk":
-        return (binder.joined(parts),)
+        return (binder.template_of_fields(parts),)
     if not parts:
         raise binder.refusal("it needs a pk: a template, or arguments to make one of")
     delimiter = binder.table.settings.delimiter
     return (delimiter.join(f"{part.upper()}{delimiter}{{{part}}}" for part in parts),)
 
 
-def _told_texts(
+def _declared_templates(
     binder: KeyBinder,
     index: Index,
-    base: Mapping[str, Source],
+    base: Mapping[str, KeySource],
     word: str,
     attributes: tuple[str, ...],
     told: str | tuple[str, ...],
@@ -235,10 +235,10 @@ def _members(binder: KeyBinder, told: Mapping[str, Any]) -> Members:
         field = binder.fields[name]
         values = allowed if isinstance(allowed, tuple | list | set | frozenset) else (allowed,)
         for value in values:
-            if value is not None and not field.takes(value):
+            if value is not None and not field.accepts(value):
                 raise binder.refusal(
                     f"members= wants {name} to be {value!r}, which is no {word_of(field.annotation)}, so "
                     "no item would be in the index; give a value that it can have"
                 )
-        members.append((name, tuple(map(plain, values))))
+        members.append((name, tuple(map(enum_value, values))))
     return tuple(members)

@@ -10,8 +10,8 @@ from tavola.keys import BoundTemplate, Template, TemplateRefused, part_for
 from tavola.model.base import EntityBase
 from tavola.model.errors import ModelError
 from tavola.model.part_types import check_part_types, word_of
-from tavola.model.queries import Declared
-from tavola.model.shapes import SHARD, FieldShape, Source
+from tavola.model.queries import KeyDeclaration
+from tavola.model.shapes import SHARD, FieldShape, KeySource
 from tavola.model.tables import Shards, Table
 
 KEY_TAGS = frozenset({"S", "N", "B"})
@@ -36,7 +36,7 @@ class KeyBinder:
 
     def source(
         self, attribute: str, text: str, *, shards: Shards | None = None, sharded: bool = False
-    ) -> Source:
+    ) -> KeySource:
         """Return where a key attribute comes from: the field of its name, or a template."""
         own = self.fields.get(text[1:-1]) if text.startswith("{") and text.endswith("}") else None
         if own is not None and own.attribute == attribute and not sharded:
@@ -45,7 +45,7 @@ class KeyBinder:
                     f"{own.name} is stored as {' or '.join(sorted(own.converter.tags))}, and a key is one of text (S), "
                     "number (N) and binary (B); give the field such a type"
                 )
-            return Source(attribute, (own.name,), next(iter(own.converter.tags)), own, None)
+            return KeySource(attribute, (own.name,), next(iter(own.converter.tags)), own, None)
         taken = self.own.get(attribute)
         if taken is not None:
             raise self.refusal(
@@ -58,10 +58,10 @@ class KeyBinder:
                 f"{{{shards.of[0]}:{shards.bucket}}}" if time and shards else f"{{{SHARD}:04}}"
             )
         template = self._template(text, sharded)
-        return Source(attribute, template.fields, "S", None, template)
+        return KeySource(attribute, template.fields, "S", None, template)
 
     def _template(self, text: str, sharded: bool) -> BoundTemplate:
-        parsed = self.parsed(text)
+        parsed = self.parse_template(text)
         parts = {SHARD: part_for("int")} if sharded else {}
         try:
             for name in parsed.fields:
@@ -83,19 +83,19 @@ class KeyBinder:
         except TemplateRefused as error:
             raise self.refusal(str(error)) from error
 
-    def parsed(self, text: str) -> Template:
+    def parse_template(self, text: str) -> Template:
         """Return a template's structure."""
         try:
             return Template.parse(text, self.table.settings.delimiter)
         except TemplateRefused as error:
             raise self.refusal(str(error)) from error
 
-    def joined(self, names: tuple[str, ...]) -> str:
+    def template_of_fields(self, names: tuple[str, ...]) -> str:
         """Return a template of the entity's name and the fields after it."""
         word = self.cls.__name__.upper()
         return self.table.settings.delimiter.join([word, *(f"{{{name}}}" for name in names)])
 
-    def check_types(self, declared: Declared) -> None:
+    def check_types(self, declared: KeyDeclaration) -> None:
         """Refuse parts of other types than their fields."""
         check_part_types(self.place, self.cls, self.fields, declared.types, declared.scope, declared.sorts)
 

@@ -50,7 +50,7 @@ class Given:
             return
         if operator == "exists":
             raise ModelError(place, "exists compares with nothing; leave its value out")
-        stored = _stored(place, value)
+        stored = _stored_value(place, value)
         if operator in ("in", "between"):
             if "L" not in stored:
                 raise ModelError(place, f"{operator} takes several values; give them as a list")
@@ -65,7 +65,7 @@ _TYPED: tuple[type, ...] = (dt.datetime, dt.date, UUID)  # a field's converter w
 _TAGS = frozenset({"S", "N", "B", "BOOL", "NULL", "L", "M", "SS", "NS", "BS"})
 
 
-def _stored(place: str, value: Any) -> Value:
+def _stored_value(place: str, value: Any) -> Value:
     """Return a value as it is stored: one that is so already, or what Python's becomes."""
     if isinstance(value, Mapping):
         if len(value) == 1 and next(iter(value)) in _TAGS:
@@ -75,7 +75,7 @@ def _stored(place: str, value: Any) -> Value:
         )
     if isinstance(value, list | tuple | set | frozenset):
         several = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
-        return {"L": [_stored(place, each) for each in several]}
+        return {"L": [_stored_value(place, each) for each in several]}
     plain = value.value if isinstance(value, Enum) else value
     try:
         kind = next((each for each in _TYPED if isinstance(plain, each)), None)
@@ -159,7 +159,7 @@ class Need:
         return self.name if self.access is None else self.access.title
 
     @property
-    def equal(self) -> tuple[str, ...]:
+    def equal_fields(self) -> tuple[str, ...]:
         """The fields that are given with equality, and are not always the same."""
         return tuple(given.field for given in self.where if given.operator == "=" and given.value is None)
 
@@ -169,7 +169,7 @@ class Need:
         return tuple(given for given in self.where if given.value is not None or given.operator == "exists")
 
     @property
-    def ranged(self) -> tuple[Given, ...]:
+    def range_conditions(self) -> tuple[Given, ...]:
         """The conditions that are neither: stretches of a field's values."""
         return tuple(
             given

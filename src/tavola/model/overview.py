@@ -101,14 +101,14 @@ def _use(entity: EntityDesign, key: KeyDesign, pattern: PatternDesign) -> KeyUse
         entity.name,
         pattern.name + gives,
         asked,
-        _spelled(key.hash),
-        _spelled(key.range),
+        _show_templates(key.hash),
+        _show_templates(key.range),
         _membership(key),
         "" if pattern.access is None else pattern.access.title,
     )
 
 
-def _spelled(sources: tuple[SourceDesign, ...]) -> tuple[str, ...]:
+def _show_templates(sources: tuple[SourceDesign, ...]) -> tuple[str, ...]:
     texts = [f"{{{s.field}}}" if s.template is None else s.template.source for s in sources]
     return tuple(text.replace(f"{{{SHARD}:04}}", "{shard}") for text in texts)
 

@@ -34,7 +34,7 @@ def check_part_types(
         field = fields.get(name)
         if field is None:
             continue  # refused by another check, which knows what the key needs
-        part = _resolved(annotation, cls, names)
+        part = _resolve(annotation, cls, names)
         if part is not _UNKNOWN and (name in sorts) != _is_marked(part):
             lacking = "its type does not say so" if name in sorts else "it lacks its value"
             raise ModelError(
@@ -49,7 +49,7 @@ def check_part_types(
             )
 
 
-def _resolved(annotation: Any, near: type, names: Mapping[str, Any]) -> Any:
+def _resolve(annotation: Any, near: type, names: Mapping[str, Any]) -> Any:
     if not isinstance(annotation, str):
         return annotation
     module = sys.modules.get(near.__module__)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from tavola.model.access import check_amounts
 from tavola.model.key_sources import KeyBinder
-from tavola.model.queries import Declared
-from tavola.model.shapes import SHARD, KeyShape, Pattern, Source
+from tavola.model.queries import KeyDeclaration
+from tavola.model.shapes import SHARD, KeyShape, KeySource, Pattern
 from tavola.model.tables import Shards
 
 
-def bind_primary(binder: KeyBinder, declared: Declared) -> Pattern:
+def bind_primary(binder: KeyBinder, declared: KeyDeclaration) -> Pattern:
     """Return the key of an entity in its table; refuse what cannot be one."""
     cls, settings = binder.cls, binder.table.settings
     binder.check_types(declared)
@@ -45,7 +45,7 @@ def bind_primary(binder: KeyBinder, declared: Declared) -> Pattern:
     return Pattern(binder.name, cls, key, declared.partition, (), declared.access, False, cls.__name__)
 
 
-def _texts(binder: KeyBinder, declared: Declared) -> tuple[str, str | None]:
+def _texts(binder: KeyBinder, declared: KeyDeclaration) -> tuple[str, str | None]:
     """Return the templates of the key's two attributes, those left out made of fields or of the arguments' names."""
     settings = binder.table.settings
     pk, sk = declared.pk, declared.sk
@@ -61,20 +61,20 @@ def _texts(binder: KeyBinder, declared: Declared) -> tuple[str, str | None]:
         pk = (
             f"{{{native}}}"
             if native
-            else binder.joined(tuple(n for n in declared.partition if n not in rest))
+            else binder.template_of_fields(tuple(n for n in declared.partition if n not in rest))
         )
     if sk is None and settings.range is not None:
         native = binder.own.get(settings.range)
-        used = binder.parsed(pk).fields
+        used = binder.parse_template(pk).fields
         sk = (
             f"{{{native}}}"
             if native
-            else binder.joined(tuple(n for n in declared.partition if n not in used))
+            else binder.template_of_fields(tuple(n for n in declared.partition if n not in used))
         )
     return pk, sk
 
 
-def _check_whole(binder: KeyBinder, sources: tuple[Source, ...]) -> None:
+def _check_whole(binder: KeyBinder, sources: tuple[KeySource, ...]) -> None:
     """Refuse a field of which the key tells only a part: items that differ in the rest would be one."""
     cut = [source.template.lossy_fields for source in sources if source.template is not None]
     for name in sorted(frozenset().union(*cut)):

@@ -34,7 +34,7 @@ _TAKEN = frozenset({"where"})  # what a question has besides its parts
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class KeyDeclaration:
     """A key or query class as it was written, before its entity is whole."""
 
     on: Any  # an Index, the entity's Key class, a Table, or None
@@ -55,7 +55,7 @@ class Declared:
 class _Declaration:
     """What keys and queries have in common: arguments by keyword, fixed when they are made."""
 
-    __declared__: ClassVar[Declared]
+    __declared__: ClassVar[KeyDeclaration]
     __pattern__: ClassVar[Pattern]
     __compile__: ClassVar[Callable[[], Any] | None] = None  # where its entity waits for a name
     __narrow__: ClassVar[Mapping[str, FieldShape]]
@@ -75,10 +75,10 @@ class _Declaration:
                     type(self).__qualname__, f"{name} is None, and nothing is stored under None; give a value"
                 )
         for name, field in self.__fields__().items():
-            values[name] = field.checked(values[name])  # as the items' own values were
+            values[name] = field.validate(values[name])  # as the items' own values were
         self.__dict__.update(values)
 
-    def _refuse(self, values: Mapping[str, Any], declared: Declared) -> None:
+    def _refuse(self, values: Mapping[str, Any], declared: KeyDeclaration) -> None:
         place = type(self).__qualname__
         for name in values:
             if name in declared.sorts:
@@ -119,7 +119,7 @@ class _Declaration:
         fields: Mapping[str, FieldShape] = {} if pattern is None else pattern.owner.__shape__.fields
         values = ((name, self.__dict__.get(name)) for name in self.__declared__.partition)
         told = ", ".join(
-            f"{name}={fields[name].shown(value) if name in fields else repr(value)}" for name, value in values
+            f"{name}={fields[name].show(value) if name in fields else repr(value)}" for name, value in values
         )
         return f"{type(self).__qualname__}({told})"
 
@@ -159,7 +159,7 @@ def _declare(
             raise ModelError(cls.__qualname__, f"{name} has a default; a key is always given whole")
     if isinstance(shards, bool) or not (shards is None or isinstance(shards, int | Shards)):
         raise ModelError(cls.__qualname__, f"shards={shards!r} is neither a number nor Shards(…)")
-    cls.__declared__ = Declared(
+    cls.__declared__ = KeyDeclaration(
         on, pk, sk, Shards(shards) if isinstance(shards, int) else shards,
         sparse, dict(members or {}), hydrate, access, _result_name(cls), partition, sorts,
         annotations, scope,

@@ -189,7 +189,7 @@ class _TableCheck:
                 f"{source.tag} is not the type that key_types has for {source.attribute!r}",
             )
         try:
-            entity.bound(source)
+            entity.bind_template(source)
         except TavolaError as error:
             raise DocumentRefused(member_path(path, "template"), str(error)) from error
 

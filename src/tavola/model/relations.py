@@ -27,16 +27,16 @@ from typing import (
 
 from tavola.keys import Template
 from tavola.model.access import AccessPattern, check_amounts
-from tavola.model.entity import Entity, names_near, shape_of
+from tavola.model.entity import Entity, entities_in_module, shape_of
 from tavola.model.errors import ModelError, QueryRefused
 from tavola.model.part_types import check_part_types
 from tavola.model.shapes import KeyShape, Shape
 from tavola.model.tables import Index, Table
-from tavola.model.views import projected, recoverable
+from tavola.model.views import is_projected, is_recoverable
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class CollectionMember:
     """One attribute of a collection: which entity, and one or all of them."""
 
     name: str
@@ -136,7 +136,7 @@ class Collection:
         return f"{type(self).__qualname__}({told})"
 
 
-def members_of(cls: type[Collection]) -> tuple[Member, ...]:
+def members_of(cls: type[Collection]) -> tuple[CollectionMember, ...]:
     """Return a collection's members, checked: all in one partition, by one template.
 
     That is done where it is declared, or on first use if an entity is declared after it.
@@ -151,12 +151,12 @@ def members_of(cls: type[Collection]) -> tuple[Member, ...]:
 def _hints_of(cls: type[Collection]) -> dict[str, Any] | None:
     """Return the types of parts and members, None if one of them is not known yet."""
     try:
-        return get_type_hints(cls, localns=names_near(cls))
+        return get_type_hints(cls, localns=entities_in_module(cls))
     except NameError:
         return None
 
 
-def _bind(cls: type[Collection]) -> tuple[Member, ...]:
+def _bind(cls: type[Collection]) -> tuple[CollectionMember, ...]:
     hints = _hints_of(cls)
     if hints is None:
         told = ", ".join(str(get_annotations(cls)[name]) for name in cls.__wanted__)
@@ -198,7 +198,7 @@ def _bind(cls: type[Collection]) -> tuple[Member, ...]:
     return members
 
 
-def _member(cls: type[Collection], name: str, hint: Any) -> Member:
+def _member(cls: type[Collection], name: str, hint: Any) -> CollectionMember:
     place = f"{cls.__qualname__}.{name}"
     many = get_origin(hint) is list
     told = [a for a in get_args(hint) if a is not type(None)]
@@ -215,10 +215,10 @@ def _member(cls: type[Collection], name: str, hint: Any) -> Member:
             place,
             f"the partition of {told[0].__name__} {why}, and a collection is one partition; query it instead",
         )
-    return Member(name, told[0], many, key)
+    return CollectionMember(name, told[0], many, key)
 
 
-def _check_sort_key(cls: type[Collection], member: Member) -> None:
+def _check_sort_key(cls: type[Collection], member: CollectionMember) -> None:
     place, entity = f"{cls.__qualname__}.{member.name}", member.entity.__name__
     source = next(iter(member.key.range), None)
     if cls.__sk__:
@@ -238,7 +238,7 @@ def _check_sort_key(cls: type[Collection], member: Member) -> None:
         )
 
 
-def _check_held(place: str, member: Member) -> None:
+def _check_held(place: str, member: CollectionMember) -> None:
     """Refuse a member that its index does not hold whole."""
     index, owner = member.key.index, shape_of(member.entity)
     if index is None:
@@ -247,8 +247,8 @@ def _check_held(place: str, member: Member) -> None:
     absent = sorted(
         found.name
         for found in owner.fields.values()
-        if not recoverable(found, index, member.key, owner)
-        or (found.attribute == ttl and not projected(found, index))
+        if not is_recoverable(found, index, member.key, owner)
+        or (found.attribute == ttl and not is_projected(found, index))
     )
     if absent:
         raise ModelError(
@@ -270,7 +270,7 @@ def _key_on(cls: type[Collection], name: str, shape: Shape) -> KeyShape:
     )
 
 
-def _partition_text(member: Member) -> str:
+def _partition_text(member: CollectionMember) -> str:
     source = member.key.hash[0]
     return f"{{{source.fields[0]}}}" if source.template is None else source.template.source
 

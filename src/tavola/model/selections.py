@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from tavola.expressions.walks import paths_of
-from tavola.model.attributes import Condition, of_entity
+from tavola.model.attributes import Condition, fields_apply_to
 from tavola.model.base import EntityBase
 from tavola.model.errors import QueryRefused
 from tavola.model.shapes import Pattern
@@ -67,9 +67,9 @@ class Selection(Generic[E_co]):
 
     def __repr__(self) -> str:
         fields = self._pattern.owner.__shape__.fields
-        told = [f"{name}={fields[name].shown(value)}" for name, value in (self._values | self._fixed).items()]
+        told = [f"{name}={fields[name].show(value)}" for name, value in (self._values | self._fixed).items()]
         if self._range is not None:
-            operands = fields[self._range.part].shown(self._range.operands)
+            operands = fields[self._range.part].show(self._range.operands)
             told.append(f"{self._range.part} {self._range.operator} {operands}")
         return f"<{self._pattern.place} {', '.join(told)}>"
 
@@ -82,7 +82,7 @@ def _check_filter(pattern: Pattern, condition: Condition[Any]) -> None:
             f"where() takes a condition such as {pattern.owner.__name__}.field.eq(…), not {condition!r}",
         )
     asked = condition.entity
-    if asked is not None and asked.__name__ != pattern.result and not of_entity(pattern.owner, asked):
+    if asked is not None and asked.__name__ != pattern.result and not fields_apply_to(pattern.owner, asked):
         raise QueryRefused(
             pattern.place,
             f"the filter is on {asked.__name__}, and it gives {pattern.result}; name fields of that",
@@ -108,7 +108,7 @@ def _check_filter(pattern: Pattern, condition: Condition[Any]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class QueryRequest:
     """The data of a selection, for those who ask it."""
 
     pattern: Pattern
@@ -118,7 +118,7 @@ class Question:
     filter: Condition[Any] | None
 
 
-def question_of(selection: Selection[Any]) -> Question:
+def request_of(selection: Selection[Any]) -> QueryRequest:
     """Return what a selection asks, as data; refuse what is no question."""
     told: Any = selection
     if not isinstance(told, Selection):
@@ -130,6 +130,6 @@ def question_of(selection: Selection[Any]) -> Question:
                 "it is no query; give one of an entity's, such as Ticket.ByStatus(status=…); get() takes keys"
             )
         raise QueryRefused(name, problem)
-    return Question(
+    return QueryRequest(
         selection._pattern, selection._values, selection._fixed, selection._range, selection._filter
     )

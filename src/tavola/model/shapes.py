@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from tavola.keys import BoundTemplate, KeyPartMissing
 from tavola.limits import RANGE_KEY_BYTES_MAX
 from tavola.model.access import AccessPattern, WritePattern
-from tavola.model.checks import Check, told
+from tavola.model.checks import Check, summarize_errors
 from tavola.model.converters import Converter
 from tavola.model.errors import ItemUnreadable, ModelError, ValueNotStorable
 from tavola.model.tables import Index, Shards, Table
@@ -82,7 +82,7 @@ class FieldShape:
         fields = getattr(self.entity, "__pydantic_fields__", {})
         return self.name in fields and not fields[self.name].repr
 
-    def shown(self, value: Any) -> str:
+    def show(self, value: Any) -> str:
         """Return a value as messages tell it."""
         return "…" if self.hidden else repr(value)
 
@@ -92,34 +92,36 @@ class FieldShape:
         return self._check.bare
 
     @cached_property
-    def made_anew(self) -> bool:
+    def has_default_factory(self) -> bool:
         """Whether its default is made each time, so that nobody knows what an absent one will read as."""
         fields = getattr(self.entity, "__pydantic_fields__", {})
         return self.name in fields and fields[self.name].default_factory is not None
 
     @property
-    def indispensable(self) -> bool:
+    def is_required(self) -> bool:
         """Whether an item that lacks it cannot be read."""
         return self.required and not self.nullable and self.absent is None
 
     def new_default(self, others: dict[str, Any]) -> Any:
         """Return its default for a new item, None where it has none; `others` are fields that are known."""
-        if not self.made_anew:
+        if not self.has_default_factory:
             return self.default
         return self.entity.__pydantic_fields__[self.name].get_default(
             call_default_factory=True, validated_data=others
         )
 
-    def checked(self, value: Any) -> Any:
+    def validate(self, value: Any) -> Any:
         """Return a value as an entity would hold it; refuse one that no entity could."""
         if self._check.bare:
             return value
         try:
             return self._check(value)
         except ValidationError as error:
-            raise ValueNotStorable(self.place, f"{value!r} does not fit it: {told(error)}") from error
+            raise ValueNotStorable(
+                self.place, f"{value!r} does not fit it: {summarize_errors(error)}"
+            ) from error
 
-    def alike(self, value: Any) -> Any:
+    def coerce_operand(self, value: Any) -> Any:
         """Return a value to be compared with: as an entity would hold it, or as it is where none could."""
         if self._check.bare:
             return value
@@ -136,9 +138,11 @@ class FieldShape:
         try:
             return self._check(self.decode(stored))
         except ValidationError as error:
-            raise ItemUnreadable(self.place, f"a stored item does not fit it: {told(error)}") from error
+            raise ItemUnreadable(
+                self.place, f"a stored item does not fit it: {summarize_errors(error)}"
+            ) from error
 
-    def takes(self, value: Any) -> bool:
+    def accepts(self, value: Any) -> bool:
         """Return whether a value, or an enum's plain one, is one that it can have."""
         try:
             self._check(value)
@@ -150,13 +154,13 @@ class FieldShape:
         return f"<Field {self.name}>"
 
 
-def plain(value: Any) -> Any:
+def enum_value(value: Any) -> Any:
     """Return an enum's member as its value; anything else as it is. Keys are made of plain values."""
     return value.value if isinstance(value, Enum) else value
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class KeySource:
     """Where one key attribute comes from: a field itself, or a template over fields."""
 
     attribute: str
@@ -173,7 +177,7 @@ class Source:
         assert self.template is not None
         for name in self.fields:
             if isinstance(values.get(name), Enum):
-                values = {each: plain(values.get(each)) for each in self.fields}
+                values = {each: enum_value(values.get(each)) for each in self.fields}
                 break
         try:
             return {"S": self.template.render(values)}
@@ -186,13 +190,13 @@ class KeyShape:
     """A key of an entity, in its table or in an index: its attributes, and what they depend on."""
 
     index: Index | None  # None: the table's own
-    hash: tuple[Source, ...]
-    range: tuple[Source, ...]
+    hash: tuple[KeySource, ...]
+    range: tuple[KeySource, ...]
     sparse: bool
     members: tuple[tuple[str, tuple[Any, ...]], ...]  # only items whose field is one of the values are in
     shards: Shards | None
     fields: frozenset[str]  # every field that decides about the key
-    written: tuple[Source, ...]  # the attributes that Tavola writes: no fields of their own, no table keys
+    written: tuple[KeySource, ...]  # the attributes that Tavola writes: no fields of their own, no table keys
     needed: frozenset[str] = field(init=False, compare=False)  # the fields without which there is no key
 
     def __post_init__(self) -> None:
@@ -201,13 +205,13 @@ class KeyShape:
         object.__setattr__(self, "needed", frozenset(names))
 
     @property
-    def sources(self) -> tuple[Source, ...]:
+    def sources(self) -> tuple[KeySource, ...]:
         """The key's attributes in order."""
         return self.hash + self.range
 
     def holds(self, values: Mapping[str, Any]) -> bool:
         """Return whether an item with these values is a member."""
-        return all(plain(values.get(name)) in allowed for name, allowed in self.members)
+        return all(enum_value(values.get(name)) in allowed for name, allowed in self.members)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +252,7 @@ class Unique:
         """Return the key of the guard for an entity's values; None where one is absent: nobody has None."""
         told: dict[str, Any] = {"entity": self.entity, "unique": self.field}
         for number, name in enumerate((*self.within, self.field)):
-            value = plain(values.get(name))
+            value = enum_value(values.get(name))
             if value is None:
                 return None
             told[f"part{number}"] = value
@@ -281,7 +285,7 @@ class Shape:
         tuple[str, Callable[[], Any] | None], ...
     ] = ()  # fields that read otherwise than their default
     told_by_keys: tuple[
-        tuple[str, tuple[Source, ...]], ...
+        tuple[str, tuple[KeySource, ...]], ...
     ] = ()  # fields that an item which lacks them has in its keys
     readers: tuple[tuple[str, str, Callable[[Value], Any]], ...] = field(
         init=False, compare=False
@@ -361,12 +365,12 @@ def shard_of(shards: Shards, shape: Shape, values: Mapping[str, Any], primary: I
     """Return the shard of an item by its key, or by the fields that the shards name."""
     if shards.of or primary is None:
         names = shards.of or tuple(sorted(shape.key_fields))
-        told = "\x00".join(f"{name}={_spelled(shape.fields[name], values.get(name))}" for name in names)
+        told = "\x00".join(f"{name}={_stored_text(shape.fields[name], values.get(name))}" for name in names)
     else:
         told = "\x00".join(next(iter(value.values())) for value in primary.values())
     return crc32(told.encode()) % shards.count
 
 
-def _spelled(field: FieldShape, value: Any) -> str:
+def _stored_text(field: FieldShape, value: Any) -> str:
     """Return a value as it is stored, which is one text for equal values: moments of two zones, 1 and 1.0."""
     return "" if value is None else str(next(iter(field.encode(value).values()), ""))

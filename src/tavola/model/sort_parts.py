@@ -35,7 +35,7 @@ class SortPart:
         self.name = name
 
     def __get__(self, query: Selection[Any] | None, owner: type) -> Any:
-        return self if query is None else Ask(query, self.name)
+        return self if query is None else SortOperators(query, self.name)
 
 
 class Rest(Selection[E_co]):
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
         @overload
         def __get__(self, obj: None, owner: Any, /) -> Sort[T]: ...
         @overload
-        def __get__(self, obj: Q, owner: Any, /) -> Ask[Q, T]: ...
+        def __get__(self, obj: Q, owner: Any, /) -> SortOperators[Q, T]: ...
         def __get__(self, obj: Any, owner: Any, /) -> Any: ...
 
     class Step(Generic[T, Q]):
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
         @overload
         def __get__(self, obj: None, owner: Any, /) -> Step[T, Q]: ...
         @overload
-        def __get__(self, obj: Selection[Any], owner: Any, /) -> Ask[Q, T]: ...
+        def __get__(self, obj: Selection[Any], owner: Any, /) -> SortOperators[Q, T]: ...
         def __get__(self, obj: Any, owner: Any, /) -> Any: ...
 
     def sort(*, init: Literal[False] = False) -> Any:
@@ -93,7 +93,7 @@ else:
         return SortPart()
 
 
-class Ask(Generic[Q_co, T_co]):
+class SortOperators(Generic[Q_co, T_co]):
     """The operators of one sort part; `eq` leads to the next part, a range ends the question."""
 
     __slots__ = ("_name", "_query")
@@ -104,36 +104,36 @@ class Ask(Generic[Q_co, T_co]):
 
     def eq(self, value: T_co) -> Q_co:  # type: ignore[misc]  # it is only read
         """Ask for one value; the next part can be asked then."""
-        query = self._checked(value)
-        return query._fix(self._name, self._field.checked(value))  # type: ignore[no-any-return]  # a query, or the rest of one
+        query = self._check_operands(value)
+        return query._fix(self._name, self._field.validate(value))  # type: ignore[no-any-return]  # a query, or the rest of one
 
-    def lt(self: Ask[Selection[E], T], value: T) -> Selection[E]:
+    def lt(self: SortOperators[Selection[E], T], value: T) -> Selection[E]:
         """Ask for less than a value."""
-        return self._ranged("lt", value)
+        return self._select_range("lt", value)
 
-    def lte(self: Ask[Selection[E], T], value: T) -> Selection[E]:
+    def lte(self: SortOperators[Selection[E], T], value: T) -> Selection[E]:
         """Ask for a value or less."""
-        return self._ranged("lte", value)
+        return self._select_range("lte", value)
 
-    def gt(self: Ask[Selection[E], T], value: T) -> Selection[E]:
+    def gt(self: SortOperators[Selection[E], T], value: T) -> Selection[E]:
         """Ask for more than a value."""
-        return self._ranged("gt", value)
+        return self._select_range("gt", value)
 
-    def gte(self: Ask[Selection[E], T], value: T) -> Selection[E]:
+    def gte(self: SortOperators[Selection[E], T], value: T) -> Selection[E]:
         """Ask for a value or more."""
-        return self._ranged("gte", value)
+        return self._select_range("gte", value)
 
-    def between(self: Ask[Selection[E], T], lower: T, upper: T) -> Selection[E]:
+    def between(self: SortOperators[Selection[E], T], lower: T, upper: T) -> Selection[E]:
         """Ask for what lies between two values, both included."""
-        return self._ranged("between", lower, upper)
+        return self._select_range("between", lower, upper)
 
     @overload
-    def begins_with(self: Ask[Selection[E], str], prefix: str) -> Selection[E]: ...
+    def begins_with(self: SortOperators[Selection[E], str], prefix: str) -> Selection[E]: ...
     @overload
-    def begins_with(self: Ask[Selection[E], bytes], prefix: bytes) -> Selection[E]: ...
+    def begins_with(self: SortOperators[Selection[E], bytes], prefix: bytes) -> Selection[E]: ...
     def begins_with(self, prefix: Any) -> Selection[Any]:
         """Ask for texts with a prefix."""
-        return self._ranged("begins_with", prefix)
+        return self._select_range("begins_with", prefix)
 
     @property
     def _field(self) -> FieldShape:
@@ -141,13 +141,13 @@ class Ask(Generic[Q_co, T_co]):
         found: FieldShape = pattern.owner.__shape__.fields[self._name]
         return found
 
-    def _ranged(self, operator: RangeOperator, *operands: Any) -> Selection[Any]:
-        query = self._checked(*operands)
+    def _select_range(self, operator: RangeOperator, *operands: Any) -> Selection[Any]:
+        query = self._check_operands(*operands)
         if operator != "begins_with":
-            operands = tuple(map(self._field.alike, operands))
+            operands = tuple(map(self._field.coerce_operand, operands))
         return query._with(range_=Range(self._name, operator, operands))  # type: ignore[no-any-return]  # a query, or the rest of one
 
-    def _checked(self, *operands: Any) -> Any:
+    def _check_operands(self, *operands: Any) -> Any:
         """Return the query if this part is the next to be asked, with operands that can be."""
         query: Any = self._query
         pattern = query._pattern

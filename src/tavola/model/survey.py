@@ -27,11 +27,11 @@ from tavola.model.design import (
     SourceDesign,
     TableDesign,
 )
-from tavola.model.entity import Entity, entities_of, entity_given, shape_of
+from tavola.model.entity import Entity, entities_of, result_entity, shape_of
 from tavola.model.key_types import KeyTag, key_types
 from tavola.model.needs import needs_in
 from tavola.model.relations import Collection, members_of
-from tavola.model.shapes import FieldShape, KeyShape, Pattern, Shape, Source
+from tavola.model.shapes import FieldShape, KeyShape, KeySource, Pattern, Shape
 from tavola.model.tables import Index, Table
 from tavola.values import Value
 
@@ -48,7 +48,7 @@ def design_of(*declarations: Declaration) -> Design:
     collections: dict[type[Collection], None] = {}
     views: dict[type[Entity], None] = {}
     for declaration in declarations:
-        for found in _named(declaration) if isinstance(declaration, ModuleType) else (declaration,):
+        for found in _declarations_in(declaration) if isinstance(declaration, ModuleType) else (declaration,):
             if issubclass(found, Table):
                 tables[found] = None
             elif issubclass(found, Collection):
@@ -62,7 +62,7 @@ def design_of(*declarations: Declaration) -> Design:
     for module in modules:
         collections |= {
             found: None
-            for found in _named(module)
+            for found in _declarations_in(module)
             if issubclass(found, Collection) and _home(found) in tables
         }
     for table in tables:
@@ -75,7 +75,7 @@ def design_of(*declarations: Declaration) -> Design:
     )
 
 
-def _named(module: ModuleType) -> Iterator[type[Table] | type[Entity] | type[Collection]]:
+def _declarations_in(module: ModuleType) -> Iterator[type[Table] | type[Entity] | type[Collection]]:
     """Give what a module declares itself, in its order."""
     for found in vars(module).values():
         declares = isinstance(found, type) and issubclass(found, Table | Entity | Collection)
@@ -98,7 +98,7 @@ def _home(collection: type[Collection]) -> type[Table]:
 
 def _views(entity: type[Entity]) -> Iterator[type[Entity]]:
     for pattern in shape_of(entity).patterns.values():
-        given = entity_given(pattern)
+        given = result_entity(pattern)
         if shape_of(given).table is None:
             yield given
 
@@ -205,18 +205,18 @@ def _key(shape: Shape, key: KeyShape) -> KeyDesign:
         tuple(map(_source, key.range)),
         key.sparse,
         tuple(
-            Membership(name, tuple(_stored(shape.fields[name], value) for value in allowed))
+            Membership(name, tuple(_encode_choice(shape.fields[name], value) for value in allowed))
             for name, allowed in key.members
         ),
         key.shards,
     )
 
 
-def _stored(found: FieldShape, value: Any) -> Value | None:
+def _encode_choice(found: FieldShape, value: Any) -> Value | None:
     return None if value is None else found.encode(value)
 
 
-def _source(source: Source) -> SourceDesign:
+def _source(source: KeySource) -> SourceDesign:
     template = source.template
     return SourceDesign(
         source.attribute,

@@ -349,7 +349,7 @@ def declared_tables() -> list[type[Table]]:
     return list({(each.__module__, each.__qualname__): each for each in Table.__subclasses__()}.values())
 
 
-def table_given(told: Any) -> type[Table]:
+def require_table(told: Any) -> type[Table]:
     """Return a table that was given for one; refuse what is none, with what to give."""
     if isinstance(told, type) and issubclass(told, Table) and told is not Table:
         return told

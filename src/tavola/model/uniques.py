@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from tavola.keys import BoundTemplate, Part, Template, part_for
 from tavola.model.errors import ModelError
-from tavola.model.shapes import FieldShape, Shape, Source, Unique
+from tavola.model.shapes import FieldShape, KeySource, Shape, Unique
 
 UNIQUE = "UNIQUE"  # what a guard's key begins with, and its tag
 UNIQUE_ATTRIBUTE = "_unique"  # of a guard alone: which field it is for
@@ -34,7 +34,7 @@ def bind_uniques(shape: Shape) -> None:
                 f"unique=True needs a table whose keys are text, and a key of {table.__name__} is not; its guards "
                 "are items of the same table",
             )
-        shape.uniques = (*shape.uniques, _bound(shape, found, table.settings.delimiter))
+        shape.uniques = (*shape.uniques, _bind_unique(shape, found, table.settings.delimiter))
     for attribute in (UNIQUE_ATTRIBUTE, OWNER_ATTRIBUTE):
         if attribute in shape.by_attribute:
             raise ModelError(
@@ -45,10 +45,10 @@ def bind_uniques(shape: Shape) -> None:
         raise ModelError(
             shape.entity.__name__, f"{UNIQUE!r} is the tag of guards of unique values; give it tag=…"
         )
-    check_apart(shape, shape)
+    check_guard_keys(shape, shape)
 
 
-def _bound(shape: Shape, found: FieldShape, delimiter: str) -> Unique:
+def _bind_unique(shape: Shape, found: FieldShape, delimiter: str) -> Unique:
     parts: list[Part] = []
     for name in (*found.within, found.name):
         field = shape.fields.get(name)
@@ -81,7 +81,7 @@ def _place(shape: Shape, found: FieldShape) -> str:
     return f"{shape.entity.__name__}.{found.name}"
 
 
-def check_apart(shape: Shape, guarded: Shape) -> None:
+def check_guard_keys(shape: Shape, guarded: Shape) -> None:
     """Refuse an entity whose key could be that of a guard of another's values, or of its own."""
     assert shape.key is not None
     sources = shape.key.key.sources
@@ -97,5 +97,5 @@ def check_apart(shape: Shape, guarded: Shape) -> None:
                 )
 
 
-def _may_meet(source: Source, template: BoundTemplate) -> bool:
+def _may_meet(source: KeySource, template: BoundTemplate) -> bool:
     return source.template is None or source.template.may_meet(template)

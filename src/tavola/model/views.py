@@ -46,7 +46,7 @@ def check_view(pattern: Pattern, owner: Shape, view: Shape) -> None:
             owned.entity = view.entity
 
 
-def check_part(owner: Shape, view: Shape) -> None:
+def check_partial_view(owner: Shape, view: Shape) -> None:
     """Refuse a view that a get of an entity's item cannot give."""
     assert owner.key is not None
     check_view(owner.key, owner, view)
@@ -54,13 +54,13 @@ def check_part(owner: Shape, view: Shape) -> None:
 
 def _check_held(place: str, pattern: Pattern, owner: Shape, field: FieldShape, found: FieldShape) -> None:
     index = pattern.key.index
-    if index is not None and not recoverable(found, index, pattern.key, owner):
+    if index is not None and not is_recoverable(found, index, pattern.key, owner):
         raise ModelError(
             place,
             f"{pattern.place} gives it, and {index.label} does not hold it; project {found.attribute!r} there, or "
             "leave it out of the view",
         )
-    if (index is None or projected(found, index)) and field.attribute != found.attribute:
+    if (index is None or is_projected(found, index)) and field.attribute != found.attribute:
         raise ModelError(
             place,
             f"it is stored as {found.attribute!r} in {owner.entity.__name__}; say attr(name={found.attribute!r}) "
@@ -68,13 +68,13 @@ def _check_held(place: str, pattern: Pattern, owner: Shape, field: FieldShape, f
         )
 
 
-def check_whole(pattern: Pattern, owner: Shape) -> None:
+def check_whole_entities(pattern: Pattern, owner: Shape) -> None:
     """Refuse a query that gives whole entities from an index that does not hold them."""
     index = pattern.key.index
     if index is None or index.projection == "ALL" or pattern.hydrate:
         return
     absent = sorted(
-        found.name for found in owner.fields.values() if not recoverable(found, index, pattern.key, owner)
+        found.name for found in owner.fields.values() if not is_recoverable(found, index, pattern.key, owner)
     )
     if absent:
         raise ModelError(
@@ -84,16 +84,16 @@ def check_whole(pattern: Pattern, owner: Shape) -> None:
         )
 
 
-def recoverable(found: FieldShape, index: Index, key: KeyShape, owner: Shape) -> bool:
+def is_recoverable(found: FieldShape, index: Index, key: KeyShape, owner: Shape) -> bool:
     """Return whether a field can be had from an index's entries: as an attribute, or out of a key."""
     assert owner.key is not None
-    return projected(found, index) or any(
+    return is_projected(found, index) or any(
         found.name in source.fields
         and (source.template is None or found.name not in source.template.lossy_fields)
         for source in (*key.sources, *owner.key.key.sources)
     )
 
 
-def projected(found: FieldShape, index: Index) -> bool:
+def is_projected(found: FieldShape, index: Index) -> bool:
     """Return whether an index holds a field's attribute."""
     return index.holds(found.attribute)

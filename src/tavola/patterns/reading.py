@@ -29,11 +29,11 @@ from tavola.model import (
     ItemUnreadable,
     Pattern,
     PrimaryKey,
-    Question,
+    QueryRequest,
     Selection,
     Shape,
-    plain,
-    question_of,
+    enum_value,
+    request_of,
     shape_of,
 )
 from tavola.patterns.recipe import (
@@ -126,7 +126,7 @@ class OwnWrites(Recipe[D_co]):
     def _query(
         self, selection: Selection[E], written: Sequence[Written], limit: int | None, newest_first: bool
     ) -> PatternProgram[Slice[E]]:
-        question = question_of(selection)
+        question = request_of(selection)
         shape = _check_query(question)
         index = question.pattern.key.index
         if index is None or index.local:
@@ -149,7 +149,7 @@ class OwnWrites(Recipe[D_co]):
 class _Order:
     """Which entities match a query, and in what order."""
 
-    def __init__(self, question: Question, shape: Shape, newest_first: bool) -> None:
+    def __init__(self, question: QueryRequest, shape: Shape, newest_first: bool) -> None:
         self.question = question
         self.shape = shape
         self.newest_first = newest_first
@@ -178,7 +178,7 @@ class _Order:
 
     def place(self, entity: Entity) -> tuple[Any, ...]:
         """Return what an entity sorts by in the index."""
-        values = {name: plain(value) for name, value in entity.__dict__.items()}
+        values = {name: enum_value(value) for name, value in entity.__dict__.items()}
         key = self.question.pattern.key
         return (*(_sortable(source.value(values)) for source in key.range), *map(str, self.name(entity)))
 
@@ -188,16 +188,18 @@ class _Order:
     def finds(self, entity: Entity) -> bool:
         """Return whether a question finds an entity: it is in the index, and has what is asked for."""
         question = self.question
-        values = {name: plain(value) for name, value in entity.__dict__.items()}
+        values = {name: enum_value(value) for name, value in entity.__dict__.items()}
         key = question.pattern.key
         if not key.holds(values) or any(values.get(name) is None for name in key.fields):
             return False
-        if any(values[name] != plain(told) for name, told in {**question.values, **question.fixed}.items()):
+        if any(
+            values[name] != enum_value(told) for name, told in {**question.values, **question.fixed}.items()
+        ):
             return False
         if question.range is None:
             return True
         return _within(
-            values[question.range.part], question.range.operator, *map(plain, question.range.operands)
+            values[question.range.part], question.range.operator, *map(enum_value, question.range.operands)
         )
 
 
@@ -225,7 +227,7 @@ def _sortable(value: Any) -> Any:
     return b64decode(content) if tag == "B" else content.encode()
 
 
-def _check_query(question: Question) -> Shape:
+def _check_query(question: QueryRequest) -> Shape:
     pattern: Pattern = question.pattern
     shape = shape_of(pattern.owner)
     if question.filter is not None:

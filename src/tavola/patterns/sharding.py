@@ -17,7 +17,7 @@ from typing import Any
 
 from tavola.client.stored import count_stored
 from tavola.limits import PARTITION_WRITES_PER_S, WRITE_UNIT_BYTES
-from tavola.model import ModelError, Selection, Shards, question_of
+from tavola.model import ModelError, Selection, Shards, request_of
 from tavola.patterns.recipe import D_co, PatternProgram, Recipe, RecipeRefused, call_client, recipe_method
 
 # How much of a partition's throughput is planned with: peaks, and shards that are not quite even.
@@ -153,7 +153,7 @@ class ShardBalance(Recipe[D_co]):
     @recipe_method
     def of(self, selection: Selection[Any]) -> PatternProgram[Balance]:
         """Return how many items each shard of a question holds; they are counted, and paid for, and not sent."""
-        pattern = question_of(selection).pattern
+        pattern = request_of(selection).pattern
         if pattern.key.shards is None:
             raise RecipeRefused(pattern.place, "it is not sharded; declare it with shards=…")
         told = yield from call_client(lambda db: db.explain.query(selection))

@@ -8,7 +8,7 @@ does not say its date and region cannot be checked.
 
 from tavola.prices.errors import BookUnknown, BookUnreadable, PriceError, PriceUnknown
 from tavola.prices.price_book import CONFIDENCES, Discount, Price, PriceBook
-from tavola.prices.shelf import books, labelled_book, load_book, read_book, strange_prices
+from tavola.prices.shelf import books, labelled_book, load_book, read_book, unknown_prices
 
 __all__ = [
     "CONFIDENCES",
@@ -23,5 +23,5 @@ __all__ = [
     "labelled_book",
     "load_book",
     "read_book",
-    "strange_prices",
+    "unknown_prices",
 ]

@@ -69,7 +69,7 @@ def read_book(path: Path) -> PriceBook:
     return parse_book(str(path), text, named=False)
 
 
-def strange_prices(book: PriceBook) -> tuple[str, ...]:
+def unknown_prices(book: PriceBook) -> tuple[str, ...]:
     """Return the prices of a book whose names no book here has: misspelt, or of what is not computed."""
     known = {name for each in books() for name in each.prices}
     return tuple(name for name in book.prices if name not in known)

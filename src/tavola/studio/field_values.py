@@ -58,7 +58,7 @@ def _value_from_key(entity: EntityDesign, item: Item, name: str) -> Any:
     for source in () if entity.key is None else entity.key.sources:
         if source.template is None or name not in source.fields:
             continue
-        bound = entity.bound(source)
+        bound = entity.bind_template(source)
         text = item.get(source.attribute, {}).get("S")
         told = None if bound is None or text is None else bound.read(text)
         if told is not None and bound is not None and name not in bound.lossy_fields:

@@ -261,7 +261,7 @@ def _audit_row(
             made = {
                 source.attribute: {source.tag: bound.render(values)}
                 for source in audit.key.sources
-                if (bound := audit.bound(source)) is not None
+                if (bound := audit.bind_template(source)) is not None
             }
         except (FieldUnreadable, TavolaError):
             continue

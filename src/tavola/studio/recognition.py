@@ -305,7 +305,7 @@ def _source(entity: EntityDesign, source: SourceDesign, foreign: bool) -> _KeySo
 def _strict(entity: EntityDesign, source: SourceDesign) -> KeyReader | None:
     """Return what reads a key that Tavola wrote; None where its template cannot be bound to the fields."""
     try:
-        bound = entity.bound(source)
+        bound = entity.bind_template(source)
     except TavolaError:
         return None
     assert bound is not None, "it has a template"

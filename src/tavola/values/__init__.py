@@ -9,7 +9,7 @@ what is stored and what is sent, so an item is converted nowhere.
 from tavola.values.admission import TOO_DEEP, TOO_LARGE, admit_item, admit_value
 from tavola.values.comparison import compare, equal
 from tavola.values.errors import DuplicatesRefused, NumberRefused, ValueMalformed, ValueRefused
-from tavola.values.narrowing import Narrowing, narrowing_to
+from tavola.values.narrowing import AttributeFilter, attribute_filter
 from tavola.values.nesting import nesting_levels
 from tavola.values.number import (
     add_numbers,
@@ -33,9 +33,9 @@ __all__ = [
     "TAGS",
     "TOO_DEEP",
     "TOO_LARGE",
+    "AttributeFilter",
     "DuplicatesRefused",
     "Item",
-    "Narrowing",
     "NumberRefused",
     "Value",
     "ValueMalformed",
@@ -43,6 +43,7 @@ __all__ = [
     "add_numbers",
     "admit_item",
     "admit_value",
+    "attribute_filter",
     "binary_size",
     "canonical_number",
     "compare",
@@ -53,7 +54,6 @@ __all__ = [
     "equal",
     "index_units",
     "item_size",
-    "narrowing_to",
     "nesting_levels",
     "number_size",
     "read_units",

@@ -45,7 +45,7 @@ def admit_value(raw: Any, depth: int = 0) -> int:
     if type(raw) is not dict:
         raise ValueMalformed("Unexpected value type in payload")
     if len(raw) != 1:
-        _keep_the_one(raw)
+        _keep_single_member(raw)
     for tag, content in raw.items():
         if content is None:
             raise ValueRefused(_EMPTY, bare=True)
@@ -139,7 +139,7 @@ def _expect(content: object, kind: type) -> None:
         raise ValueMalformed("Unexpected value type in payload")
 
 
-def _keep_the_one(raw: dict[str, Any]) -> None:
+def _keep_single_member(raw: dict[str, Any]) -> None:
     """Drop members that are absent (null) or unknown; refuse unless exactly one is left."""
     for tag in [tag for tag, content in raw.items() if content is None or tag not in TAGS]:
         del raw[tag]

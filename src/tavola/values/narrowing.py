@@ -16,11 +16,11 @@ from tavola.values.value import decode_item, encode_item
 _MADE_MAX = 512
 
 _making = Lock()
-_made: dict[frozenset[str], Narrowing] = {}
+_made: dict[frozenset[str], AttributeFilter] = {}
 _encode = msgspec.json.Encoder().encode
 
 
-class Narrowing:
+class AttributeFilter:
     """Gives of items the attributes of some names."""
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -46,12 +46,12 @@ class Narrowing:
         return [_encode(found) for found in self._decoder.decode(b"[" + b",".join(items) + b"]")]
 
 
-def narrowing_to(names: frozenset[str]) -> Narrowing:
+def attribute_filter(names: frozenset[str]) -> AttributeFilter:
     """Return what narrows items to these names; made once, by one thread at a time."""
     found = _made.get(names)
     if found is None:
         with _making:
             if len(_made) >= _MADE_MAX:
                 _made.clear()
-            found = _made.setdefault(names, Narrowing(names))
+            found = _made.setdefault(names, AttributeFilter(names))
     return found

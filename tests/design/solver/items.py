@@ -99,7 +99,7 @@ def rendered(
     if source.template is None:
         assert source.field is not None
         return stored_of(entity.field(source.field), values[source.field])
-    bound = entity.bound(source)
+    bound = entity.bind_template(source)
     assert bound is not None
     if key.shards is not None and SHARD not in values:
         assert entity.primary is not None

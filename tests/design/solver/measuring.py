@@ -150,7 +150,7 @@ class _Measure:
             if question.need == need.name:
                 return question
         for question in self.subject.questions:
-            if question.entities == need.entities and set(question.fixed[0]) == set(need.equal):
+            if question.entities == need.entities and set(question.fixed[0]) == set(need.equal_fields):
                 return question
         return None
 
@@ -487,7 +487,7 @@ def _query_of(
         _condition(request, source.attribute, "=", rendered(entity, source, {**given, SHARD: shard}, key))
     rest = {name: given[name] for name in pattern.sorts if name in given}
     if len(key.range) == 1 and key.range[0].template is not None:
-        bound = entity.bound(key.range[0])
+        bound = entity.bind_template(key.range[0])
         assert bound is not None
         span = bound.bounds(rest, *(() if stretch is None else (stretch.operator, *stretch.operands)))
         told = span.condition()

@@ -29,7 +29,7 @@ from tavola.model import (
     Shape,
     Table,
     members_of,
-    question_of,
+    request_of,
     shape_of,
 )
 from tavola.values import Item
@@ -174,7 +174,7 @@ def query(
 ) -> Program[Explanation[list[E]]]:
     """Explain `db.query`; with `run` and without a limit, all results are read."""
     client, options = context.client, _Options(run, item_bytes)
-    question = question_of(selection)
+    question = request_of(selection)
     pattern = question.pattern
     shape = shape_of(pattern.owner)
     known = known_of(
@@ -207,7 +207,7 @@ def count(
 ) -> Program[Explanation[int]]:
     """Explain `db.count`, which reads everything that it counts."""
     client, options = context.client, _Options(run, item_bytes)
-    question = question_of(selection)
+    question = request_of(selection)
     pattern = question.pattern
     shape = shape_of(pattern.owner)
     known = known_of(
@@ -454,7 +454,7 @@ def _items_of(context: Context, entities: Iterable[Entity]) -> tuple[Item, ...]:
 
 
 def _told(selection: Selection[Any]) -> str:
-    question = question_of(selection)
+    question = request_of(selection)
     told = [f"{name}={value!r}" for name, value in {**question.values, **question.fixed}.items()]
     if question.range is not None:
         operands = ", ".join(map(repr, question.range.operands))

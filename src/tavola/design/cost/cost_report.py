@@ -15,7 +15,7 @@ from tavola.design.cost.savings import Saving, savings
 from tavola.design.text import format_count, list_first
 from tavola.model.document import Design
 from tavola.model.sizes import item_size
-from tavola.prices import PriceBook, strange_prices
+from tavola.prices import PriceBook, unknown_prices
 
 BOOK_DAYS_MAX = 180  # after which a book is said to be old
 
@@ -70,7 +70,7 @@ def book_notes(book: PriceBook, today: datetime.date) -> tuple[str, ...]:
             f"the price book of {book.title} is {days} days old and may be out of date; give another with --prices "
             "FILE.toml, a file of the same form as those in tavola/prices/books"
         )
-    strange = strange_prices(book)
+    strange = unknown_prices(book)
     if strange:
         notes.append(
             f"nothing is computed with {_list(strange)} of the price book of {book.title}; look at how the books here call it"

@@ -39,7 +39,7 @@ def may_collide(entity: EntityDesign, mine: SourceDesign, other: EntityDesign, i
     False is certain, True is not. Fields that are key attributes themselves are taken to differ.
     """
     try:
-        left, right = entity.bound(mine), other.bound(its)
+        left, right = entity.bind_template(mine), other.bind_template(its)
     except TemplateRefused:
         return False
     return left is not None and right is not None and left.may_meet(right)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tavola.design.findings import DesignPath
-from tavola.model.document import declared_in
+from tavola.model.document import declarations_in
 
 JsonPath = tuple[str | int, ...]
 
@@ -76,7 +76,7 @@ def json_lines(text: str) -> dict[JsonPath, int]:
 
 def _declared_lines(source: SourceFile) -> Iterator[tuple[str, int]]:
     if not source.file.endswith(".json"):
-        for declared in declared_in(source.text):
+        for declared in declarations_in(source.text):
             yield declared.place, declared.first
         return
     try:

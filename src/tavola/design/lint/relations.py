@@ -29,4 +29,4 @@ def is_reverse_lookup(context: LintContext, need: Need) -> bool:
     """Return whether a need looks for links by their second field, which no key has first."""
     home = context.entities_by_name.get(need.entities[0])
     pair = None if home is None else linked_fields(home[1])
-    return pair is not None and pair[1] in need.equal and pair[0] not in need.equal
+    return pair is not None and pair[1] in need.equal_fields and pair[0] not in need.equal_fields

@@ -35,8 +35,8 @@ from tavola.values import (
     Item,
     NumberRefused,
     ValueRefused,
+    attribute_filter,
     decode_item,
-    narrowing_to,
     read_units,
 )
 
@@ -192,7 +192,7 @@ def _read_and_render(
         )
     projected = None if span.index is None or fetches else span.index.projected
     if projected is not None and filter_ is None and projection is None:
-        items = narrowing_to(projected)([row[0] for row in page.lines])
+        items = attribute_filter(projected)([row[0] for row in page.lines])
     else:
         items = select(
             page.lines,

@@ -210,7 +210,9 @@ def _matching_entities(table: TableDesign, index: str | None, texts: Mapping[str
     fitting: list[EntityDesign] = []
     for entity in having:
         key = entity.key_on(index)
-        bound = {source.attribute: entity.bound(source) for source in (() if key is None else key.sources)}
+        bound = {
+            source.attribute: entity.bind_template(source) for source in (() if key is None else key.sources)
+        }
         templates = {name: each for name, each in bound.items() if each is not None and name in texts}
         if all(_may_render(each, texts[name]) for name, each in templates.items()):
             fitting.append(entity)
@@ -227,7 +229,7 @@ def _may_render(template: BoundTemplate, text: str) -> bool:
 def _is_entity_prefix(entity: EntityDesign, key: KeyDesign | None, attribute: str, text: str) -> bool:
     """Tell whether a text is only what all keys of an entity begin with."""
     for source in () if key is None else key.sources:
-        bound = entity.bound(source)
+        bound = entity.bind_template(source)
         if source.attribute == attribute and bound is not None:
             return bound.literal_prefix.startswith(text)
     return False

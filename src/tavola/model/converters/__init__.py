@@ -10,7 +10,7 @@ from tavola.model.converters.converter import (
     EpochMilliseconds,
     EpochSeconds,
     Exact,
-    placed,
+    with_place,
 )
 from tavola.model.converters.plain import decode_plain, encode_plain
 from tavola.model.converters.times import EPOCH_SECONDS
@@ -25,5 +25,5 @@ __all__ = [
     "decode_plain",
     "encode_plain",
     "field_converter",
-    "placed",
+    "with_place",
 ]

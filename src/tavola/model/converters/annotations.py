@@ -167,17 +167,17 @@ class _Build:
 
     def convert(self, annotation: Any, marks: Marks, metadata: tuple[Any, ...] = ()) -> Converter:
         if metadata:  # what was said beside the type may change how a foreign one is written
-            return self._made(annotation, marks, metadata)
+            return self._build(annotation, marks, metadata)
         key = (annotation, marks)
         try:
             found = _known.get(key) or self.made.get(key)
         except TypeError:  # an annotation with something in it that does not hash
-            return self._made(annotation, marks, metadata)
+            return self._build(annotation, marks, metadata)
         if found is None:
-            self.made[key] = found = self._made(annotation, marks, metadata)
+            self.made[key] = found = self._build(annotation, marks, metadata)
         return found
 
-    def _made(self, annotation: Any, marks: Marks, metadata: tuple[Any, ...]) -> Converter:
+    def _build(self, annotation: Any, marks: Marks, metadata: tuple[Any, ...]) -> Converter:
         origin = get_origin(annotation)
         if origin is Annotated:
             return self._annotated(annotation, marks, metadata)
@@ -221,7 +221,7 @@ class _Build:
         ):
             if marker in markers and not any(_mentions(inner, target) for target in wanted):
                 raise ValueNotStorable(
-                    _spelled(annotation),
+                    _show_annotation(annotation),
                     f"{marker.__name__} is for a {wanted[0].__name__}; leave it out here",
                 )
         return self.convert(inner, marks | markers, (*said, *metadata))
@@ -230,7 +230,7 @@ class _Build:
         """Take off a named alias, whose parameters stand in the order in which it names them."""
         key = (annotation, marks)
         if key in self.begun:
-            return _later(self.begun[key], _spelled(annotation), frozenset())
+            return _deferred_converter(self.begun[key], _show_annotation(annotation), frozenset())
         self.begun[key] = whole = {}
         if origin is None:
             value = annotation.__value__
@@ -266,7 +266,7 @@ class _Build:
         if cls in _SETS:
             if not arguments:
                 raise ValueNotStorable(
-                    _spelled(annotation), "a set says what it holds: set[str], set[int] or set[bytes]"
+                    _show_annotation(annotation), "a set says what it holds: set[str], set[int] or set[bytes]"
                 )
             return of_set(self.convert(arguments[0], marks), _SETS[cls])
         if cls in _MAPS:
@@ -278,13 +278,14 @@ class _Build:
     def _class(self, annotation: Any, origin: Any, marks: Marks, metadata: tuple[Any, ...]) -> Converter:
         if isinstance(annotation, TypeVar):
             raise ValueNotStorable(
-                _spelled(annotation),
+                _show_annotation(annotation),
                 f"{annotation} is a type variable and says nothing of how it is stored; give the class its "
                 "argument",
             )
         if isinstance(annotation, str | ForwardRef):
             raise ValueNotStorable(
-                _spelled(annotation), f"{_spelled(annotation)} is not defined yet; define it before the class"
+                _show_annotation(annotation),
+                f"{_show_annotation(annotation)} is not defined yet; define it before the class",
             )
         if origin is Secret:
             return of_secret(self.convert(get_args(annotation)[0], marks), Secret)
@@ -317,7 +318,7 @@ class _Build:
         record = record_of(cls)
         assert record is not None
         if begun is not None:
-            return _later(begun, cls.__name__, frozenset({"M"}), record)
+            return _deferred_converter(begun, cls.__name__, frozenset({"M"}), record)
         self.begun[cls] = whole = {}
         members = {}
         for field in record.fields:
@@ -339,8 +340,8 @@ class _Build:
             core: Mapping[str, Any] = adapter.core_schema
         except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError) as error:
             raise ValueNotStorable(
-                _spelled(annotation),
-                f"neither Tavola nor pydantic knows how to store {_spelled(annotation)}; use a pydantic model, "
+                _show_annotation(annotation),
+                f"neither Tavola nor pydantic knows how to store {_show_annotation(annotation)}; use a pydantic model, "
                 "a dataclass or a plain type, or give it __get_pydantic_core_schema__",
             ) from error
         recoded = any(isinstance(said, _RECODED) for said in metadata)
@@ -357,14 +358,16 @@ class _Build:
             heart = heart["schema"]
         if heart["type"] in _UNSTORABLE:
             raise ValueNotStorable(
-                _spelled(annotation),
-                f"pydantic checks {_spelled(annotation)}, and nothing says how it is stored; use a pydantic model, "
+                _show_annotation(annotation),
+                f"pydantic checks {_show_annotation(annotation)}, and nothing says how it is stored; use a pydantic model, "
                 "a dataclass or a plain type, or say how with PlainSerializer and PlainValidator",
             )
-        return of_foreign(adapter, _spelled(annotation), annotation)
+        return of_foreign(adapter, _show_annotation(annotation), annotation)
 
 
-def _later(whole: dict[str, Converter], word: str, tags: frozenset[str], detail: Any = None) -> Converter:
+def _deferred_converter(
+    whole: dict[str, Converter], word: str, tags: frozenset[str], detail: Any = None
+) -> Converter:
     """Return a converter that looks up the real one when it is used."""
 
     def encode(value: Any) -> Value:
@@ -393,7 +396,7 @@ def _mentions(annotation: Any, wanted: Any) -> bool:
     return any(_mentions(argument, wanted) for argument in get_args(annotation))
 
 
-def _spelled(annotation: Any) -> str:
+def _show_annotation(annotation: Any) -> str:
     """Return an annotation as an error names it."""
     if isinstance(annotation, type) and not get_args(annotation):
         return annotation.__name__

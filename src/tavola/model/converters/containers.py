@@ -11,11 +11,11 @@ from tavola.model.converters.converter import (
     Converter,
     Decode,
     Encode,
-    located,
-    placed,
-    refusal,
-    shown,
-    unfit,
+    find_unencodable,
+    show_value,
+    storage_error,
+    with_place,
+    wrong_type_error,
 )
 from tavola.model.converters.plain import decode_plain
 from tavola.model.errors import ValueNotStorable
@@ -33,13 +33,13 @@ def of_list(member: Converter, kind: type = list) -> Converter:
 
     def encode_list(value: Any) -> Value:
         if type(value) is not kind and not _is_sequence(value):
-            raise unfit(value, f"a {kind.__name__}")
+            raise wrong_type_error(value, f"a {kind.__name__}")
         try:
             if as_text:  # most lists are of text, and a call for each costs more than the rest
                 return {"L": [{"S": text} if type(text) is str else encode_member(text) for text in value]}
             return {"L": [encode_member(element) for element in value]}
         except ValueNotStorable as error:
-            raise located(encode_member, _numbered(value)) from error
+            raise find_unencodable(encode_member, _numbered(value)) from error
 
     word = f"list[{word_inside(member)}]"
     decode_list = _list_decoder(member.decode_inside, as_text)
@@ -80,15 +80,15 @@ def of_tuple(members: tuple[Converter, ...]) -> Converter:
 
     def encode_tuple(value: Any) -> Value:
         if not isinstance(value, tuple | list):
-            raise unfit(value, f"a tuple of {count}")
+            raise wrong_type_error(value, f"a tuple of {count}")
         if len(value) != count:
-            raise refusal(f"{shown(value)} has {len(value)} members; give {count}")
+            raise storage_error(f"{show_value(value)} has {len(value)} members; give {count}")
         written = []
         for place, (encode, element) in enumerate(zip(encoders, value, strict=True)):
             try:
                 written.append(encode(element))
             except ValueNotStorable as error:
-                raise placed(error, f"{VALUE}[{place}]") from error
+                raise with_place(error, f"{VALUE}[{place}]") from error
         return {"L": written}
 
     def decode_tuple(value: Value) -> Any:
@@ -118,7 +118,7 @@ def of_set(member: Converter, kind: type[set[Any]] | type[frozenset[Any]]) -> Co
 
     def encode_set(value: Any) -> Value:
         if type(value) is not kind and not isinstance(value, AbstractSet):
-            raise unfit(value, f"a {kind.__name__}")
+            raise wrong_type_error(value, f"a {kind.__name__}")
         if not value:
             return {}
         return {tag: sorted({encode_member(element)[scalar] for element in value})}
@@ -157,16 +157,16 @@ def of_map(key: Converter, member: Converter, kind: type = dict) -> Converter:
 
     def encode_map(value: Any) -> Value:
         if type(value) is not kind and not _is_mapping(value):
-            raise unfit(value, f"a {kind.__name__}")
+            raise wrong_type_error(value, f"a {kind.__name__}")
         written = {}
         for name, element in value.items():
             try:
                 told = name if plain_names and type(name) is str and name else encode_name(name)
                 written[told] = encode_member(element)
             except ValueNotStorable as error:
-                raise placed(error, f"{VALUE}[{name!r}]") from error
+                raise with_place(error, f"{VALUE}[{name!r}]") from error
         if len(written) != len(value):
-            raise refusal(f"{shown(value)} has two keys that are stored as one text")
+            raise storage_error(f"{show_value(value)} has two keys that are stored as one text")
         return {"M": written}
 
     def decode_map(value: Value) -> Any:
@@ -190,7 +190,7 @@ def _name_encoder(key: Converter, scalar: str) -> Encode:
     def encode_name(name: Any) -> Any:
         told = key.encode(name)[scalar]
         if not told:
-            raise refusal("it stands under an empty name, which DynamoDB refuses; give it a name")
+            raise storage_error("it stands under an empty name, which DynamoDB refuses; give it a name")
         return told
 
     return encode_name

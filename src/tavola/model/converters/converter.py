@@ -98,7 +98,7 @@ def _full(encode: Encode) -> Encode:
     def encode_full(value: Any) -> Value:
         written = encode(value)
         if not written:
-            raise refusal(
+            raise storage_error(
                 "an empty set is stored as absence, which this field reads as None; declare the set without "
                 "None, or give None"
             )
@@ -107,33 +107,33 @@ def _full(encode: Encode) -> Encode:
     return encode_full
 
 
-def unfit(value: Any, wanted: str) -> ValueNotStorable:
+def wrong_type_error(value: Any, wanted: str) -> ValueNotStorable:
     """Return the refusal of a value of another type than its field's."""
-    return refusal(f"{shown(value)} is of type {type(value).__name__}; give {wanted}")
+    return storage_error(f"{show_value(value)} is of type {type(value).__name__}; give {wanted}")
 
 
-def refusal(problem: str) -> ValueNotStorable:
+def storage_error(problem: str) -> ValueNotStorable:
     """Return the refusal of a value, before anyone has said where it stands."""
     return ValueNotStorable(VALUE, problem)
 
 
-def placed(error: ValueNotStorable, place: str) -> ValueNotStorable:
+def with_place(error: ValueNotStorable, place: str) -> ValueNotStorable:
     """Return a refusal with the place of its value in front: `placed(error, "Ticket.address")`."""
     inner = error.place.removeprefix(VALUE) if error.place.startswith(VALUE) else f": {error.place}"
     return ValueNotStorable(place + inner, error.problem)
 
 
-def located(encode: Encode, members: Iterable[tuple[str, Any]]) -> ValueNotStorable:
+def find_unencodable(encode: Encode, members: Iterable[tuple[str, Any]]) -> ValueNotStorable:
     """Return the refusal of the first member that cannot be encoded, with its place."""
     for step, member in members:
         try:
             encode(member)
         except ValueNotStorable as error:
-            return placed(error, VALUE + step)
+            return with_place(error, VALUE + step)
     raise AssertionError("a member was refused a moment ago")
 
 
-def shown(value: Any) -> str:
+def show_value(value: Any) -> str:
     """Return a value as an error tells it, never too long."""
     text = repr(value)
     return text if len(text) <= _SHOWN_MAX else f"{text[: _SHOWN_MAX - 1]}…"

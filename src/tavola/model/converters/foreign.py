@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError
 
-from tavola.model.converters.converter import Converter, refusal, shown
+from tavola.model.converters.converter import Converter, show_value, storage_error
 from tavola.model.converters.plain import decode_plain, encode_plain
 from tavola.model.errors import ValueNotStorable
 from tavola.values import TAGS, Value
@@ -27,8 +27,8 @@ def of_foreign(adapter: TypeAdapter[Any], word: str, annotation: Any) -> Convert
             except ValueNotStorable:
                 return encode_plain(dump(value, mode="json", round_trip=True))
         except PydanticSerializationError as error:
-            raise refusal(
-                f"{shown(value)} cannot be written as {word}: pydantic does not know how"
+            raise storage_error(
+                f"{show_value(value)} cannot be written as {word}: pydantic does not know how"
             ) from error
 
     networks = sys.modules.get("pydantic.networks")  # not imported here: it loads importlib.metadata
@@ -49,7 +49,7 @@ def of_secret(inner: Converter, cls: type) -> Converter:
         try:
             return encode(hidden)
         except ValueNotStorable:
-            raise refusal(f"the secret is no {inner.word}") from None  # what was hidden stays so
+            raise storage_error(f"the secret is no {inner.word}") from None  # what was hidden stays so
 
     return Converter(
         encode_secret, inner.decode_inside, inner.tags, (cls,), kind="secret", word=f"secret {inner.word}"

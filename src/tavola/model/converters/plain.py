@@ -15,11 +15,11 @@ from tavola.model.converters.converter import (
     VALUE,
     Converter,
     Encode,
-    located,
-    placed,
-    refusal,
-    shown,
-    unfit,
+    find_unencodable,
+    show_value,
+    storage_error,
+    with_place,
+    wrong_type_error,
 )
 from tavola.model.errors import ValueNotStorable
 from tavola.values import TAGS, NumberRefused, Value, canonical_number
@@ -38,15 +38,15 @@ def number_text(value: Any, render: Callable[[Any], str] = str) -> str:
     try:
         return canonical_number(render(value))
     except (NumberRefused, ValueError) as error:  # ValueError: an int of thousands of digits
-        raise refusal(
-            f"{_told(value)} cannot be stored exactly: DynamoDB's numbers have up to 38 digits and reach "
+        raise storage_error(
+            f"{_show_type(value)} cannot be stored exactly: DynamoDB's numbers have up to 38 digits and reach "
             "from 1E-130 to 9.99E+125; round it yourself, or store it as text"
         ) from error
 
 
-def _told(value: Any) -> str:
+def _show_type(value: Any) -> str:
     try:
-        return shown(value)
+        return show_value(value)
     except ValueError:
         return "an integer of thousands of digits"
 
@@ -57,14 +57,14 @@ def encode_int(value: Any) -> Value:
         return {"N": str(value)}
     if isinstance(value, int):
         return {"N": number_text(int(value))}
-    raise unfit(value, "an int")
+    raise wrong_type_error(value, "an int")
 
 
 def encode_decimal(value: Any) -> Value:
     """Return a Decimal or an integer as N."""
     if isinstance(value, Decimal | int):
         return {"N": number_text(value if isinstance(value, Decimal) else int(value))}
-    raise unfit(value, "a Decimal, such as Decimal('0.1')")
+    raise wrong_type_error(value, "a Decimal, such as Decimal('0.1')")
 
 
 def encode_float(value: Any) -> Value:
@@ -73,14 +73,14 @@ def encode_float(value: Any) -> Value:
         return {"N": number_text(value, float.__repr__)}
     if isinstance(value, int) and abs(value) <= _FLOAT_WHOLE_MAX:
         return {"N": number_text(int(value))}
-    raise unfit(value, "a float")
+    raise wrong_type_error(value, "a float")
 
 
 def encode_bytes(value: Any) -> Value:
     """Return bytes as B."""
     if isinstance(value, bytes | bytearray | memoryview):
         return {"B": b2a_base64(value, newline=False).decode()}
-    raise unfit(value, "bytes")
+    raise wrong_type_error(value, "bytes")
 
 
 def encode_text(value: Any) -> Value:
@@ -89,7 +89,7 @@ def encode_text(value: Any) -> Value:
         return {"S": value}
     if isinstance(value, str):
         return {"S": str.__str__(value)}
-    raise unfit(value, "text")
+    raise wrong_type_error(value, "text")
 
 
 def _encode_checked_text(value: str) -> Value:
@@ -97,7 +97,9 @@ def _encode_checked_text(value: str) -> Value:
         try:
             value.encode()
         except UnicodeEncodeError as error:
-            raise refusal(f"{shown(value)} has a lone surrogate and is no text; store it as bytes") from error
+            raise storage_error(
+                f"{show_value(value)} has a lone surrogate and is no text; store it as bytes"
+            ) from error
     return {"S": value}
 
 
@@ -108,25 +110,29 @@ def _encoder(exact: bool) -> Encode:
         try:
             return {"L": [encode(member) for member in value]}
         except ValueNotStorable as error:
-            raise located(encode, ((f"[{place}]", member) for place, member in enumerate(value))) from error
+            raise find_unencodable(
+                encode, ((f"[{place}]", member) for place, member in enumerate(value))
+            ) from error
 
     def encode_map(value: Mapping[Any, Any]) -> Value:
         written = {}
         for name, member in value.items():
             if type(name) is not str or not name:
-                raise refusal(f"{shown(name)} names a member of a map; DynamoDB wants text that is not empty")
+                raise storage_error(
+                    f"{show_value(name)} names a member of a map; DynamoDB wants text that is not empty"
+                )
             try:
                 written[name] = encode(member)
             except ValueNotStorable as error:
-                raise placed(error, f"{VALUE}.{name}") from error
+                raise with_place(error, f"{VALUE}.{name}") from error
         return {"M": written}
 
     def encode_set(value: Any) -> Value:
         tags = {_SET_TAGS.get(type(member)) for member in value}
         tag = tags.pop() if len(tags) == 1 else None
         if tag is None:
-            raise refusal(
-                f"{shown(value)} is no set that DynamoDB has: one of text, numbers or bytes, never empty; "
+            raise storage_error(
+                f"{show_value(value)} is no set that DynamoDB has: one of text, numbers or bytes, never empty; "
                 "give a list"
             )
         scalar = tag[0]
@@ -154,9 +160,9 @@ def _encoder(exact: bool) -> Encode:
         if found is not None:
             return found(value)
         if isinstance(value, float):
-            raise refusal(f"{shown(value)} is a float: {FLOAT_REMEDY}")
-        raise refusal(
-            f"{shown(value)} is of type {type(value).__name__}, and this field does not say how it is stored; "
+            raise storage_error(f"{show_value(value)} is a float: {FLOAT_REMEDY}")
+        raise storage_error(
+            f"{show_value(value)} is of type {type(value).__name__}, and this field does not say how it is stored; "
             "declare the type instead of Any, or give text, a number, bytes or a container"
         )
 

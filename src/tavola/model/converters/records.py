@@ -15,7 +15,16 @@ from pydantic import AliasChoices, BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 from typing_extensions import ReadOnly, is_typeddict
 
-from tavola.model.converters.converter import VALUE, Converter, Decode, Encode, placed, refusal, shown, unfit
+from tavola.model.converters.converter import (
+    VALUE,
+    Converter,
+    Decode,
+    Encode,
+    show_value,
+    storage_error,
+    with_place,
+    wrong_type_error,
+)
 from tavola.model.converters.plain import decode_plain, encode_plain
 from tavola.model.errors import ValueNotStorable
 from tavola.values import Item, Value
@@ -57,11 +66,11 @@ class Record:
         return {
             field.name: get_args(bare)
             for field in self.fields
-            if get_origin(bare := _unmarked(field.annotation)) is Literal
+            if get_origin(bare := _strip_markers(field.annotation)) is Literal
         }
 
 
-def _unmarked(annotation: Any) -> Any:
+def _strip_markers(annotation: Any) -> Any:
     while get_origin(annotation) is Annotated:
         annotation = get_args(annotation)[0]
     return annotation
@@ -181,13 +190,13 @@ def _model_encoder(record: Record, members: Mapping[str, Converter]) -> Encode:
         except ValueNotStorable as error:
             raise _in_field(encoders, fields) from error
         except KeyError as error:
-            raise refusal(f"{cls.__name__} was made without its field {error.args[0]}") from error
+            raise storage_error(f"{cls.__name__} was made without its field {error.args[0]}") from error
         if extra and value.__pydantic_extra__:
             for name, member in value.__pydantic_extra__.items():
                 try:
                     written[name] = encode_plain(member)
                 except ValueNotStorable as error:
-                    raise placed(error, f"{VALUE}.{name}") from error
+                    raise with_place(error, f"{VALUE}.{name}") from error
         return {"M": written}
 
     return encode_model
@@ -217,12 +226,12 @@ def _typed_dict_encoder(record: Record, members: Mapping[str, Converter]) -> Enc
 
     def encode_typed_dict(value: Any) -> Value:
         if not isinstance(value, dict):
-            raise unfit(value, f"a dict with the keys of {word}")
+            raise wrong_type_error(value, f"a dict with the keys of {word}")
         unknown = [name for name in value if name not in encoders]
         absent = [name for name in needed if name not in value]
         if unknown or absent:
             told = f"has no {absent[0]}" if absent else f"has {unknown[0]!r}, which {word} does not know"
-            raise refusal(f"{shown(value)} {told}; give the keys of {word}")
+            raise storage_error(f"{show_value(value)} {told}; give the keys of {word}")
         try:
             return {"M": {name: encoders[name](member) for name, member in value.items()}}
         except ValueNotStorable as error:
@@ -235,11 +244,11 @@ def _check_kin(value: Any, record: Record) -> None:
     """Refuse what is no such record, and a subclass with fields that would be lost."""
     cls = record.cls
     if not isinstance(value, cls):
-        raise unfit(value, f"a {cls.__name__}")
+        raise wrong_type_error(value, f"a {cls.__name__}")
     own = record_of(type(value))
     lost = sorted(own.names - record.names) if own is not None else []
     if lost:
-        raise refusal(
+        raise storage_error(
             f"it is a {type(value).__name__}, and {', '.join(lost)} would be lost where a {cls.__name__} is "
             f"declared; declare {cls.__name__} | {type(value).__name__}"
         )
@@ -251,7 +260,7 @@ def _in_field(encoders: tuple[tuple[str, Encode], ...], fields: Mapping[str, Any
         try:
             encode(fields[name])
         except ValueNotStorable as error:
-            return placed(error, f"{VALUE}.{name}")
+            return with_place(error, f"{VALUE}.{name}")
     raise AssertionError("a field was refused a moment ago")
 
 
@@ -259,7 +268,7 @@ def _decoder(record: Record, members: Mapping[str, Converter]) -> Decode:
     fields = tuple((field.name, field.key, members[field.name].decode_inside) for field in record.fields)
     known = record.names
     keeps_extra = record.extra != "ignore"
-    fillings = _fillings(record, members)
+    fillings = _absent_defaults(record, members)
 
     def decode_record(value: Value) -> Any:
         try:
@@ -278,7 +287,9 @@ def _decoder(record: Record, members: Mapping[str, Converter]) -> Decode:
     return decode_record
 
 
-def _fillings(record: Record, members: Mapping[str, Converter]) -> tuple[tuple[str, Callable[[], Any]], ...]:
+def _absent_defaults(
+    record: Record, members: Mapping[str, Converter]
+) -> tuple[tuple[str, Callable[[], Any]], ...]:
     """Return what stands for a field that is absent: an empty set, or None where that must be given."""
     fillings: list[tuple[str, Callable[[], Any]]] = []
     for field in record.fields:

@@ -11,7 +11,14 @@ from uuid import UUID
 
 from msgspec import to_builtins
 
-from tavola.model.converters.converter import Converter, Decode, Encode, refusal, shown, unfit
+from tavola.model.converters.converter import (
+    Converter,
+    Decode,
+    Encode,
+    show_value,
+    storage_error,
+    wrong_type_error,
+)
 from tavola.model.converters.plain import (
     decode_plain,
     encode_bytes,
@@ -59,7 +66,7 @@ def _decode_float(value: Value) -> Any:
 def _encode_bool(value: Any) -> Value:
     if value is True or value is False:
         return {"BOOL": value}
-    raise unfit(value, "True or False")
+    raise wrong_type_error(value, "True or False")
 
 
 def _decode_bool(value: Value) -> Any:
@@ -81,7 +88,7 @@ def _encode_uuid(value: Any) -> Value:
         return {"S": to_builtins(value)}  # three times as fast as str
     if isinstance(value, UUID):
         return {"S": str(value)}
-    raise unfit(value, "a UUID")
+    raise wrong_type_error(value, "a UUID")
 
 
 TEXT = Converter(encode_text, _decode_text, _S, (str,), "text", kind="text", word="text")
@@ -124,7 +131,7 @@ def _member(cls: type[Enum], value: Any) -> Enum:
     try:
         return cls(value)
     except ValueError as error:
-        raise refusal(f"{shown(value)} is no {cls.__name__}; give a member of it") from error
+        raise storage_error(f"{show_value(value)} is no {cls.__name__}; give a member of it") from error
 
 
 def _enum_encoder(cls: type[Enum], plain: tuple[Any, ...]) -> Encode:
@@ -171,7 +178,7 @@ def of_literal(values: tuple[Any, ...]) -> Converter:
         try:
             return written[type(value), value].copy()
         except (KeyError, TypeError) as error:
-            raise refusal(f"{shown(value)} is none of {word}") from error
+            raise storage_error(f"{show_value(value)} is none of {word}") from error
 
     if plain and all(type(member) is str for member in members):
         allowed = frozenset(members)
@@ -181,7 +188,7 @@ def of_literal(values: tuple[Any, ...]) -> Converter:
                 return {"S": value}
             if isinstance(value, str) and str.__str__(value) in allowed:
                 return {"S": str.__str__(value)}
-            raise refusal(f"{shown(value)} is none of {word}")
+            raise storage_error(f"{show_value(value)} is none of {word}")
 
         return _choice(word, members, plain, encode_literal_text, (str,), nullable=None in values)
     types = tuple(dict.fromkeys(type(member) for member in members))

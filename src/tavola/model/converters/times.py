@@ -12,7 +12,14 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from tavola.model.converters.converter import Converter, Decode, Encode, refusal, shown, unfit
+from tavola.model.converters.converter import (
+    Converter,
+    Decode,
+    Encode,
+    show_value,
+    storage_error,
+    wrong_type_error,
+)
 from tavola.model.converters.plain import decode_plain, number_text
 from tavola.values import Value
 
@@ -35,16 +42,16 @@ def _encode_datetime(value: Any) -> Value:
 def _in_utc(value: Any) -> datetime:
     """Return a moment in UTC; refuse what is none, and what has no zone."""
     if not isinstance(value, datetime):
-        raise unfit(value, "a datetime with a zone")
+        raise wrong_type_error(value, "a datetime with a zone")
     if value.utcoffset() is None:
-        raise refusal(
-            f"{shown(value)} has no zone, so it is no moment; give a zone: datetime.now(UTC), or "
+        raise storage_error(
+            f"{show_value(value)} has no zone, so it is no moment; give a zone: datetime.now(UTC), or "
             "value.replace(tzinfo=…)"
         )
     try:
         moment = value.astimezone(UTC)
     except OverflowError as error:
-        raise refusal(f"{shown(value)} lies outside the years 1 to 9999 in UTC") from error
+        raise storage_error(f"{show_value(value)} lies outside the years 1 to 9999 in UTC") from error
     return datetime(
         moment.year,
         moment.month,
@@ -71,8 +78,8 @@ def _epoch_encoder(micros: int, unit: str, remedy: str) -> Encode:
         moment = value if type(value) is datetime and value.tzinfo is UTC else _in_utc(value)
         since = moment - _EPOCH
         if since.microseconds % micros:
-            raise refusal(
-                f"{shown(value)} has a fraction of a {unit}, which this field cannot hold; give {remedy}"
+            raise storage_error(
+                f"{show_value(value)} has a fraction of a {unit}, which this field cannot hold; give {remedy}"
             )
         whole = (since.days * _SECONDS_A_DAY + since.seconds) * (_MICRO // micros)
         return {"N": str(whole + since.microseconds // micros)}
@@ -101,7 +108,7 @@ def _encode_date(value: Any) -> Value:
         return {"S": to_builtins(value)}
     if isinstance(value, date) and not isinstance(value, datetime):
         return {"S": date.isoformat(value)}
-    raise unfit(value, "a date; value.date() is that of a datetime")
+    raise wrong_type_error(value, "a date; value.date() is that of a datetime")
 
 
 def _decode_date(value: Value) -> Any:
@@ -113,10 +120,10 @@ def _decode_date(value: Value) -> Any:
 
 def _encode_time(value: Any) -> Value:
     if not isinstance(value, time):
-        raise unfit(value, "a time of day")
+        raise wrong_type_error(value, "a time of day")
     if value.tzinfo is not None and value.utcoffset() is None:
-        raise refusal(
-            f"{shown(value)} has a zone whose offset depends on the date; give a fixed offset, or store the "
+        raise storage_error(
+            f"{show_value(value)} has a zone whose offset depends on the date; give a fixed offset, or store the "
             "name of the zone in a field of its own"
         )
     return {"S": time.isoformat(value, "microseconds")}
@@ -131,7 +138,7 @@ def _decode_time(value: Value) -> Any:
 
 def _encode_duration(value: Any) -> Value:
     if not isinstance(value, timedelta):
-        raise unfit(value, "a timedelta")
+        raise wrong_type_error(value, "a timedelta")
     seconds = value.days * _SECONDS_A_DAY + value.seconds
     if not value.microseconds:
         return {"N": str(seconds)}

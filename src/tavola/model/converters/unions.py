@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import Any
 
 from tavola.model.converters.containers import word_inside
-from tavola.model.converters.converter import Converter, Decode, Encode, shown, unfit
+from tavola.model.converters.converter import Converter, Decode, Encode, show_value, wrong_type_error
 from tavola.model.converters.plain import decode_exact, decode_plain, encode_plain
 from tavola.model.converters.records import Record, instance_decoder
 from tavola.model.converters.scalars import choice_decoder
@@ -69,7 +69,7 @@ def _encoder(members: tuple[Converter, ...]) -> Encode:
                 return attempt(value)
             except ValueNotStorable:
                 continue
-        raise unfit(value, wanted)
+        raise wrong_type_error(value, wanted)
 
     return encode_union
 
@@ -103,7 +103,7 @@ def _choice_decoder(members: list[Converter]) -> Decode:
     for choice in choices:
         twice = stored.keys() & choice.detail.keys()
         if twice:
-            _refuse(members, f"both have {shown(sorted(twice)[0][1])}")
+            _refuse(members, f"both have {show_value(sorted(twice)[0][1])}")
         stored |= choice.detail
     if len(others) > 1 or not choices:
         _refuse(members, "they are stored alike")
@@ -120,7 +120,7 @@ def _record_decoder(members: list[Converter]) -> Decode:
     """Return the decoder of records, which are told by a field of literals or by their fields."""
     records: list[Record] = [member.detail for member in members]
     decoders = [instance_decoder(member) for member in members]
-    telling = _telling_field(records)
+    telling = _discriminator(records)
     pick: Callable[[dict[str, Value]], Any]
     if telling is not None:
         chosen = {
@@ -149,7 +149,7 @@ def _record_decoder(members: list[Converter]) -> Decode:
     return decode_records
 
 
-def _telling_field(records: list[Record]) -> str | None:
+def _discriminator(records: list[Record]) -> str | None:
     """Return the field whose literals differ from record to record, None if there is none."""
     literals = [record.literals() for record in records]
     for name in literals[0]:

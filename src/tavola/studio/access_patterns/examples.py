@@ -89,7 +89,7 @@ def _constant_partition(entity: EntityDesign, key: KeyDesign) -> list[Clause] | 
     """Return the condition of a partition that all items share, its first shard; None where they have several."""
     clauses: list[Clause] = []
     for source in key.hash:
-        bound = None if source.fields else entity.bound(source)
+        bound = None if source.fields else entity.bind_template(source)
         if bound is None or (key.shards is not None and key.shards.by == "time"):
             return None
         clauses.append(Clause(source.attribute, "=", ({"S": bound.render({SHARD: 0})},)))
@@ -101,7 +101,7 @@ def _fields_from_keys(entity: EntityDesign, key: KeyDesign, item: Item) -> dict[
     told: dict[str, str] = {}
     for own in (key, entity.key):
         for source in () if own is None else own.sources:
-            bound, text = entity.bound(source), item.get(source.attribute, {}).get("S")
+            bound, text = entity.bind_template(source), item.get(source.attribute, {}).get("S")
             read = None if bound is None or text is None else bound.read(text)
             told |= {name: value_text(value) for name, value in (read or {}).items() if name not in told}
     return told

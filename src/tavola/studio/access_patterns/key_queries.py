@@ -136,7 +136,7 @@ def _field_value(entity: EntityDesign, key: KeyDesign, field: FieldDesign, item:
     if stored is not None:
         return from_attribute(field, stored)
     for source in key.sources:
-        bound, text = entity.bound(source), item.get(source.attribute, {}).get("S")
+        bound, text = entity.bind_template(source), item.get(source.attribute, {}).get("S")
         if bound is not None and text is not None and field.name not in bound.lossy_fields:
             told = (bound.read(text) or {}).get(field.name)
             if told is not None:
@@ -191,7 +191,7 @@ def shard_values(asked: KeyQuery, newest_first: bool) -> tuple[Sequence[Mapping[
 
 
 def _lossy_fields(asked: KeyQuery) -> set[str]:
-    bounds = (asked.entity.bound(source) for source in asked.key.sources)
+    bounds = (asked.entity.bind_template(source) for source in asked.key.sources)
     return {name for bound in bounds if bound is not None for name in bound.lossy_fields}
 
 
@@ -200,11 +200,13 @@ def _descends(asked: KeyQuery, name: str, buckets: Sequence[Any]) -> bool | None
     source = next(iter(asked.key.range), None)
     if source is None or source.fields[:1] != (name,):
         return None
-    bound = asked.entity.bound(source)
+    bound = asked.entity.bind_template(source)
     if bound is None:
         return False
     part = bound.steps[0].part
-    if not part.ordered or (part.lossy and len({part.encode(bucket) for bucket in buckets}) < len(buckets)):
+    if not part.ordered or (
+        part.is_lossy and len({part.encode(bucket) for bucket in buckets}) < len(buckets)
+    ):
         return None
     return part.descending
 
@@ -362,7 +364,7 @@ def _sort_clauses(asked: KeyQuery) -> tuple[list[Clause], set[str], bool]:
     rough: set[str] = set()
     fixed, stretch = asked.fixed, asked.field_range
     for source in asked.key.range:
-        bound = asked.entity.bound(source)
+        bound = asked.entity.bind_template(source)
         if bound is None:
             assert source.field is not None
             field = asked.entity.field(source.field)

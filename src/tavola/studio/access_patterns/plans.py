@@ -420,7 +420,7 @@ def _sort_key_range(table: TableDesign, collection: CollectionDesign) -> tuple[s
     for member in collection.members:
         entity = table.entity(member.entity)
         key = entity.key_on(collection.index)
-        bound = entity.bound(key.range[0]) if key is not None and len(key.range) == 1 else None
+        bound = entity.bind_template(key.range[0]) if key is not None and len(key.range) == 1 else None
         if bound is None or not bound.literal_prefix:
             return None
         prefix = bound.literal_prefix

@@ -204,7 +204,7 @@ def render_key_attribute(
     entity: EntityDesign, source: SourceDesign, values: Mapping[str, Any]
 ) -> AttributeValue:
     """Return the value of a key attribute that these values make."""
-    bound = entity.bound(source)
+    bound = entity.bind_template(source)
     if bound is not None:
         return {"S": bound.render(values)}
     assert source.field is not None

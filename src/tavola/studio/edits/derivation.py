@@ -228,7 +228,7 @@ def _render_attributes(
     made: dict[str, Value] = {}
     for source in written:
         try:
-            bound = entity.bound(source)
+            bound = entity.bind_template(source)
             assert bound is not None, "what is written has a template"
             made[source.attribute] = {"S": bound.render(values)}
         except KeyPartMissing:
@@ -331,7 +331,7 @@ def _keep_shard(
     if shards is None or shards.by == "time" or (shards.by == "hash" and shards.reading is None):
         return {}
     source = written[0]
-    bound = entity.bound(source)
+    bound = entity.bind_template(source)
     stands = item.get(source.attribute, {}).get("S")
     if bound is None or stands is None:
         return {}

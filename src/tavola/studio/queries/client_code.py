@@ -18,7 +18,7 @@ from typing import Any
 from uuid import UUID
 
 from tavola.keys import BoundTemplate
-from tavola.model import SHARD, Entity, KeyShape, Pattern, Source, declared_tables, entities_of, shape_of
+from tavola.model import SHARD, Entity, KeyShape, KeySource, Pattern, declared_tables, entities_of, shape_of
 from tavola.studio.queries.conditions import QueryCondition
 from tavola.studio.queries.planner import ItemQuery, QueryPlan
 from tavola.studio.studio import TablesLocation
@@ -259,7 +259,7 @@ def _equality_value(held: Mapping[str | None, QueryCondition], name: str) -> Att
     return condition.values[0]
 
 
-def _parse_source(source: Source, value: AttributeValue) -> dict[str, Any]:
+def _parse_source(source: KeySource, value: AttributeValue) -> dict[str, Any]:
     if source.template is None:
         return {source.fields[0]: _decode(source, value)}
     found = source.template.read(str(value.get("S", "")))
@@ -268,7 +268,7 @@ def _parse_source(source: Source, value: AttributeValue) -> dict[str, Any]:
     return found
 
 
-def _decode(source: Source, value: AttributeValue) -> Any:
+def _decode(source: KeySource, value: AttributeValue) -> Any:
     if source.field is None or source.tag not in value:
         raise _NotExpressible
     return source.field.decode(dict(value))

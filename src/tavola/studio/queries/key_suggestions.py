@@ -80,7 +80,7 @@ def _render_partition(
             except FieldUnreadable:
                 return None
             used.add(at)
-        bound = entity.bound(source)
+        bound = entity.bind_template(source)
         assert bound is not None, "it has a template"
         try:
             told[name] = {"S": bound.render(values)}

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from tavola.design.findings import DesignPath, Finding, Severity
 from tavola.design.lint.rule import LintContext
 from tavola.limits import TRIGGER_FILTERS_MAX, TRIGGER_PATTERN_CHARACTERS_MAX
-from tavola.model.document import Consumer, beyond_limits
+from tavola.model.document import Consumer, consumer_limit_errors
 
 SEVERITY: Severity = "error"
 
@@ -52,7 +52,7 @@ def find(context: LintContext) -> Iterator[Finding]:
 
 
 def _invalid_settings(consumer: Consumer) -> Iterator[str]:
-    yield from beyond_limits(consumer)
+    yield from consumer_limit_errors(consumer)
     if len(consumer.filters) > TRIGGER_FILTERS_MAX:
         yield f"it has {len(consumer.filters)} filters, and there may be {TRIGGER_FILTERS_MAX}"
     for each in consumer.filters:

@@ -83,7 +83,7 @@ def _key_and_prefix(
         key = None if best is None else entity.key_on(best.key.index)
         if best is None or best.operation not in ("query", "filter") or key is None or not key.range:
             return None
-        fixed = any(slot.field in need.equal for slot in key_parts(key.range))
+        fixed = any(slot.field in need.equal_fields for slot in key_parts(key.range))
         return None if fixed else (key, literal_prefix(key.range[0]))
     key = entity.key_on(route.index)
     if route.operation != "query" or key is None or not key.range:
