@@ -55,28 +55,30 @@ class WritePattern:
     )
 
 
-def check_amounts(place: str, told: AccessPattern | WritePattern) -> None:
+def check_amounts(place: str, pattern: AccessPattern | WritePattern) -> None:
     """Refuse an access pattern of how often or how much there cannot be."""
-    place = f"{place} {told.title!r}"
-    often, peak = told.per_second, told.peak_per_second
+    place = f"{place} {pattern.title!r}"
+    often, peak = pattern.per_second, pattern.peak_per_second
     for word, rate in (("per_second", often), ("peak_per_second", peak)):
         if rate is not None and not 0 <= rate < float("inf"):
             raise ModelError(place, f"{word}={rate} is no rate; give 0 or more")
     if often is not None and peak is not None and peak < often:
         raise ModelError(place, f"its peak, {peak}, is below its average, {often}; exchange them")
-    if told.item_bytes is not None and not 1 <= told.item_bytes <= ITEM_BYTES_MAX:
-        raise ModelError(place, f"item_bytes={told.item_bytes} is no item's size; give 1 to {ITEM_BYTES_MAX}")
-    if told.skew is not None and not 0 <= told.skew < float("inf"):
+    if pattern.item_bytes is not None and not 1 <= pattern.item_bytes <= ITEM_BYTES_MAX:
         raise ModelError(
-            place, f"skew={told.skew} is no exponent; give 0 for even traffic, about 1 for Zipf's"
+            place, f"item_bytes={pattern.item_bytes} is no item's size; give 1 to {ITEM_BYTES_MAX}"
         )
-    if isinstance(told, WritePattern):
-        if told.items < 1:
-            raise ModelError(place, f"items={told.items} is how many a request writes; give 1 or more")
-        return
-    if told.items is not None and told.items < 0:
-        raise ModelError(place, f"items={told.items} is how many a request returns; give 0 or more")
-    if told.returned is not None and not 0 <= told.returned <= (told.items or told.returned):
+    if pattern.skew is not None and not 0 <= pattern.skew < float("inf"):
         raise ModelError(
-            place, f"returned={told.returned} is how many of its {told.items} items the filters leave"
+            place, f"skew={pattern.skew} is no exponent; give 0 for even traffic, about 1 for Zipf's"
+        )
+    if isinstance(pattern, WritePattern):
+        if pattern.items < 1:
+            raise ModelError(place, f"items={pattern.items} is how many a request writes; give 1 or more")
+        return
+    if pattern.items is not None and pattern.items < 0:
+        raise ModelError(place, f"items={pattern.items} is how many a request returns; give 0 or more")
+    if pattern.returned is not None and not 0 <= pattern.returned <= (pattern.items or pattern.returned):
+        raise ModelError(
+            place, f"returned={pattern.returned} is how many of its {pattern.items} items the filters leave"
         )

@@ -50,9 +50,9 @@ def _check_writers(cls: type, keys: Mapping[str, tuple[str, KeyShape]]) -> None:
     for name, key in keys.values():
         for source in key.written:
             assert source.template is not None
-            told = (source.template.source, key.members, key.sparse, key.shards)
-            other, known = writers.setdefault(source.attribute, (name, told))
-            if known != told:
+            written_form = (source.template.source, key.members, key.sparse, key.shards)
+            other, known = writers.setdefault(source.attribute, (name, written_form))
+            if known != written_form:
                 raise ModelError(
                     f"{cls.__name__}.{name}",
                     f"{other} writes {source.attribute!r} too, and not the same at the same times; give the indexes two "
@@ -95,10 +95,12 @@ def _check_writes(shape: Shape) -> None:
             )
         changes = tuple(dict.fromkeys((*write.changes, *write.adds)))
         if (write.kind == "update" and not changes) or (write.kind == "delete" and changes):
-            told = "names no field that it changes" if write.kind == "update" else "names fields in changes="
+            problem = (
+                "names no field that it changes" if write.kind == "update" else "names fields in changes="
+            )
             raise ModelError(
                 place,
-                f"it is of kind {write.kind}, and {told}; say changes=(…) of an update, or of a put in the place of "
+                f"it is of kind {write.kind}, and {problem}; say changes=(…) of an update, or of a put in the place of "
                 "an item",
             )
         if changes and shape.immutable:

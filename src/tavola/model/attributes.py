@@ -511,11 +511,11 @@ else:
         its values out of reprs and of what errors say. For the tools that judge a design: `distinct` is how many
         values there are, `typical_bytes` how large one is, and `tenant` marks the field that says whose an item is.
         """
-        for told in field:
-            if told not in ("default", "default_factory", "description", "repr"):
+        for option in field:
+            if option not in ("default", "default_factory", "description", "repr"):
                 raise ModelError(
                     "attr()",
-                    f"it takes no {told}=; name= is the attribute in DynamoDB, and what pydantic shall check stands "
+                    f"it takes no {option}=; name= is the attribute in DynamoDB, and what pydantic shall check stands "
                     "in the type: Attr[Annotated[str, Field(…)]]",
                 )
         if "default" in field and "default_factory" in field:

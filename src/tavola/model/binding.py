@@ -88,7 +88,7 @@ def _fields_in_keys(shape: Shape) -> tuple[tuple[str, tuple[KeySource, ...]], ..
     """
     assert shape.key is not None
     primary = shape.key.key.sources
-    told: dict[str, tuple[KeySource, ...]] = {}
+    sources: dict[str, tuple[KeySource, ...]] = {}
     for source in (*primary, *(source for key in shape.keys for source in key.written)):
         if source.template is None:
             continue
@@ -96,5 +96,5 @@ def _fields_in_keys(shape: Shape) -> tuple[tuple[str, tuple[KeySource, ...]], ..
             if name == SHARD or name in source.template.lossy_fields:
                 continue
             if source in primary or shape.fields[name].is_required:
-                told[name] = (*told.get(name, ()), source)
-    return tuple(told.items())
+                sources[name] = (*sources.get(name, ()), source)
+    return tuple(sources.items())

@@ -104,9 +104,9 @@ class KeyDesign:
     @property
     def fields(self) -> tuple[str, ...]:
         """Every field that decides about it, each once."""
-        told = [name for source in self.sources for name in source.fields]
-        told += [member.field for member in self.members]
-        return tuple(dict.fromkeys([*told, *(self.shards.of if self.shards else ())]))
+        names = [name for source in self.sources for name in source.fields]
+        names += [member.field for member in self.members]
+        return tuple(dict.fromkeys([*names, *(self.shards.of if self.shards else ())]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -409,8 +409,8 @@ def _refusal(document: Any, document_type: Any, message: str) -> DocumentRefused
     )
     if choices and not isinstance(value, list):
         return DocumentRefused(path, f"{_show(value)} is none of {', '.join(choices)}")
-    if wanted := re.fullmatch(r"Expected `(.*)`, got `.*`", problem):
-        words = [word for word in wanted[1].split(" | ") if word != "null"]
+    if mismatch := re.fullmatch(r"Expected `(.*)`, got `.*`", problem):
+        words = [word for word in mismatch[1].split(" | ") if word != "null"]
         known = " or ".join(
             _TYPE_WORDS.get(word, word) for word in words if (word, "float" in words) != ("int", True)
         )

@@ -89,15 +89,15 @@ def _refuse_options(name: str, options: dict[str, Any]) -> None:
         return
     ours = [each for each in signature(Entity.__init_subclass__).parameters if each != "cls"]
     known = {*ours, *ConfigDict.__annotations__}
-    for told in options:
-        if told not in known and not told.startswith("_"):
-            near = get_close_matches(told, known, 1)
+    for option in options:
+        if option not in known and not option.startswith("_"):
+            near = get_close_matches(option, known, 1)
             hint = (
                 f"did you mean {near[0]}?"
                 if near
                 else f"there are {', '.join(ours)}, and pydantic's settings"
             )
-            raise ModelError(name, f"an entity takes no {told}=; {hint}")
+            raise ModelError(name, f"an entity takes no {option}=; {hint}")
     table, stale = options.get("table"), options.get("stale", "read")
     if table is not None and not (isinstance(table, type) and issubclass(table, Table)):
         raise ModelError(name, f"table={table!r} is no table; give a class such as class Desk(Table)")
@@ -217,7 +217,7 @@ Entity.__operands__ = {}  # type: ignore[attr-defined]  # it has no fields
 
 def _undefined_name_error(cls: type, name: str) -> ModelError:
     word = re.compile(rf"\b{re.escape(name)}\b")
-    field = next((n for n, told in get_annotations(cls).items() if word.search(str(told))), None)
+    field = next((n for n, annotation in get_annotations(cls).items() if word.search(str(annotation))), None)
     return ModelError(
         cls.__name__ if field is None else f"{cls.__name__}.{field}",
         f"its type names {name}, which is not to be found; is it spelled so, and declared at the top of its module, or "
@@ -370,8 +370,10 @@ def _table_of_patterns(cls: type[Entity], nested: dict[str, type[Any]]) -> type[
         if table is not None:
             found[name] = table
     if len(set(found.values())) > 1:
-        told = ", ".join(f"{name} on {table.__name__}" for name, table in found.items())
-        raise ModelError(cls.__name__, f"its patterns are on several tables ({told}); an entity lives in one")
+        tables = ", ".join(f"{name} on {table.__name__}" for name, table in found.items())
+        raise ModelError(
+            cls.__name__, f"its patterns are on several tables ({tables}); an entity lives in one"
+        )
     if not found and nested:
         raise ModelError(cls.__name__, f"which table is it in? Write class {cls.__name__}(Entity, table=…)")
     return next(iter(found.values()), None)

@@ -44,14 +44,14 @@ def declarations_in(source: str) -> tuple[SourceDeclaration, ...]:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
         return ()
-    found = [told for node in tree.body for told in _declarations(node)]
+    found = [declaration for node in tree.body for declaration in _declarations(node)]
     return tuple(sorted(found, key=lambda each: (each.first, each.last)))
 
 
 def ignores_in(source: str, name: str = "") -> tuple[Ignore, ...]:
     """Return the ignores in the text of a module; one that stands by no declaration is told by its line in `name`."""
     declared = declarations_in(source)
-    told: list[Ignore] = []
+    ignores: list[Ignore] = []
     comments = {comment.line: comment for comment in _comments(source)}
     for comment in comments.values():
         found = _COMMENT.match(comment.text)
@@ -68,8 +68,8 @@ def ignores_in(source: str, name: str = "") -> tuple[Ignore, ...]:
             word, _, elsewhere = rule.partition(
                 "@"
             )  # what no comment can stand by, such as a policy in a file
-            told.append(Ignore(word.strip(), elsewhere.strip() or place, reason))
-    return tuple(told)
+            ignores.append(Ignore(word.strip(), elsewhere.strip() or place, reason))
+    return tuple(ignores)
 
 
 def _place(
@@ -128,8 +128,8 @@ def _titled_declarations(node: ast.AST, owner: str, whole: ast.stmt | None) -> I
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in _TITLED):
             continue
         word = "title" if call.func.id == "WritePattern" else "name"
-        told = [*call.args[:1], *(each.value for each in call.keywords if each.arg == word)]
-        title = told[0].value if told and isinstance(told[0], ast.Constant) else None
+        titles = [*call.args[:1], *(each.value for each in call.keywords if each.arg == word)]
+        title = titles[0].value if titles and isinstance(titles[0], ast.Constant) else None
         if not isinstance(title, str) or (call.func.id == "WritePattern" and not owner):
             continue
         place = f"{owner}: {title}" if call.func.id == "WritePattern" else title
@@ -139,5 +139,5 @@ def _titled_declarations(node: ast.AST, owner: str, whole: ast.stmt | None) -> I
 
 def with_ignores(design: Design, sources: Iterable[tuple[str, str]]) -> Design:
     """Return a design with what the comments of its sources say; each is a name and a text."""
-    told = [ignore for name, text in sources for ignore in ignores_in(text, name)]
-    return replace(design, ignores=(*design.ignores, *told)) if told else design
+    ignores = [ignore for name, text in sources for ignore in ignores_in(text, name)]
+    return replace(design, ignores=(*design.ignores, *ignores)) if ignores else design

@@ -27,11 +27,11 @@ def bind_query(binder: KeyBinder, declared: KeyDeclaration, primary: Pattern, ow
         key = primary.key
     else:
         key = _index_key(binder, index, declared, primary)
-    asked = tuple(dict.fromkeys(n for source in key.hash for n in source.fields if n != SHARD))
+    arguments = tuple(dict.fromkeys(n for source in key.hash for n in source.fields if n != SHARD))
     if key.shards is not None and key.shards.by == "time":
-        asked = tuple(n for n in asked if n not in declared.sorts)
-    sorts = tuple(dict.fromkeys(n for source in key.range for n in source.fields if n not in asked))
-    _check_asked(binder, declared, asked, sorts)
+        arguments = tuple(n for n in arguments if n not in declared.sorts)
+    sorts = tuple(dict.fromkeys(n for source in key.range for n in source.fields if n not in arguments))
+    _check_asked(binder, declared, arguments, sorts)
     _check_given(binder, declared, index)
     return Pattern(
         binder.name, binder.cls, key, declared.partition, sorts, declared.access, declared.hydrate, declared.result,
@@ -72,14 +72,14 @@ def _check_on_table(binder: KeyBinder, declared: KeyDeclaration) -> None:
 
 
 def _check_asked(
-    binder: KeyBinder, declared: KeyDeclaration, asked: tuple[str, ...], sorts: tuple[str, ...]
+    binder: KeyBinder, declared: KeyDeclaration, arguments: tuple[str, ...], sorts: tuple[str, ...]
 ) -> None:
-    for told in declared.partition:
-        if told in sorts:
+    for name in declared.partition:
+        if name in sorts:
             raise binder.refusal(
-                f"{told} is part of the sort key, and no argument; write {told}: Sort[…] = sort()"
+                f"{name} is part of the sort key, and no argument; write {name}: Sort[…] = sort()"
             )
-    binder.check_parts(declared.partition, asked, "arguments")
+    binder.check_parts(declared.partition, arguments, "arguments")
     if declared.sorts != sorts[: len(declared.sorts)]:
         binder.check_parts(declared.sorts, sorts, "sort parts")
         raise binder.refusal(f"declare its sort parts in the order of the key: {', '.join(sorts)}")
@@ -172,12 +172,12 @@ def _templates(
     base: Mapping[str, KeySource],
     word: str,
     attributes: tuple[str, ...],
-    told: str | tuple[str, ...] | None,
+    declared: str | tuple[str, ...] | None,
     parts: tuple[str, ...],
 ) -> tuple[str | None, ...]:
     """Return the template of each attribute of one half; None: it is the table key's own."""
-    if told is not None:
-        return _declared_templates(binder, index, base, word, attributes, told)
+    if declared is not None:
+        return _declared_templates(binder, index, base, word, attributes, declared)
     if not attributes:
         return ()
     own = binder.own
@@ -203,18 +203,18 @@ def _declared_templates(
     base: Mapping[str, KeySource],
     word: str,
     attributes: tuple[str, ...],
-    told: str | tuple[str, ...],
+    declared: str | tuple[str, ...],
 ) -> tuple[str | None, ...]:
     """Return the templates that a query gives for one half, one for each attribute there."""
-    if isinstance(told, tuple):
-        if len(told) != len(attributes):
+    if isinstance(declared, tuple):
+        if len(declared) != len(attributes):
             raise binder.refusal(
-                f"{word}={told!r} names {len(told)} fields, and {index.label} has {len(attributes)} there "
+                f"{word}={declared!r} names {len(declared)} fields, and {index.label} has {len(attributes)} there "
                 f"({', '.join(attributes)}); name one for each, or give a template for one"
             )
-        return tuple(text if "{" in text else f"{{{text}}}" for text in told)
+        return tuple(text if "{" in text else f"{{{text}}}" for text in declared)
     if not attributes:
-        raise binder.refusal(f"{index.label} has no sort key, so sk={told!r} has no place; leave it out")
+        raise binder.refusal(f"{index.label} has no sort key, so sk={declared!r} has no place; leave it out")
     if attributes[0] in base:
         raise binder.refusal(
             f"{index.label} is keyed by {attributes[0]!r}, which the table's key writes already; leave "
@@ -225,13 +225,13 @@ def _declared_templates(
             f"{index.label}'s {word} is of {len(attributes)} attributes ({', '.join(attributes)}), not of "
             f"a template; leave {word} out, or give a tuple of their names"
         )
-    return (told,)
+    return (declared,)
 
 
-def _members(binder: KeyBinder, told: Mapping[str, Any]) -> Members:
-    binder.check_fields(tuple(told), "members=")
+def _members(binder: KeyBinder, declared: Mapping[str, Any]) -> Members:
+    binder.check_fields(tuple(declared), "members=")
     members = []
-    for name, allowed in told.items():
+    for name, allowed in declared.items():
         field = binder.fields[name]
         values = allowed if isinstance(allowed, tuple | list | set | frozenset) else (allowed,)
         for value in values:

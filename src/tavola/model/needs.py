@@ -130,8 +130,8 @@ class Need:
         for each in several:
             if not isinstance(each, str | type):
                 raise ModelError(place, f"{each!r} is no entity; give its class or its name")
-        told = tuple(each if isinstance(each, str) else each.__name__ for each in several)
-        if not told:
+        names = tuple(each if isinstance(each, str) else each.__name__ for each in several)
+        if not names:
             raise ModelError(place, "it gives no entity; name what comes back")
         for condition in given:
             if not isinstance(condition, str | Given):
@@ -144,7 +144,7 @@ class Need:
         if access is not None:
             check_amounts(place, access)
         object.__setattr__(self, "name", name)
-        object.__setattr__(self, "entities", told)
+        object.__setattr__(self, "entities", names)
         object.__setattr__(
             self, "where", tuple(Given(each) if isinstance(each, str) else each for each in given)
         )

@@ -71,9 +71,9 @@ def _facts(table: TableDesign) -> Iterator[str]:
         settings.deletion_protection and "protected from deletion",
         settings.table_class != "STANDARD" and settings.table_class,
     ]
-    told = [fact for fact in facts if fact]
-    if told:
-        yield "; ".join(told) + "."
+    sentences = [fact for fact in facts if fact]
+    if sentences:
+        yield "; ".join(sentences) + "."
         yield ""
 
 
@@ -93,14 +93,14 @@ def _uses(table: TableDesign, index: str | None) -> Iterator[KeyUse]:
 
 
 def _use(entity: EntityDesign, key: KeyDesign, pattern: PatternDesign) -> KeyUse:
-    asked = ", ".join(pattern.partition) or "nothing"
+    arguments = ", ".join(pattern.partition) or "nothing"
     if pattern.sorts:
-        asked += f"; then {', '.join(pattern.sorts)}"
+        arguments += f"; then {', '.join(pattern.sorts)}"
     gives = "" if pattern.result in ("", entity.name) else f" → {pattern.result}"
     return KeyUse(
         entity.name,
         pattern.name + gives,
-        asked,
+        arguments,
         _show_templates(key.hash),
         _show_templates(key.range),
         _membership(key),
@@ -114,20 +114,20 @@ def _show_templates(sources: tuple[SourceDesign, ...]) -> tuple[str, ...]:
 
 
 def _membership(key: KeyDesign) -> str:
-    told = []
+    conditions = []
     if key.sparse:
-        told.append("those that have every part")
+        conditions.append("those that have every part")
     for member in key.members:
         values = (next(iter(v.values())) if v else "absent" for v in member.values)
-        told.append(f"{member.field} is {' or '.join(map(str, values))}")
+        conditions.append(f"{member.field} is {' or '.join(map(str, values))}")
     if key.shards is not None:
         by = (
             f"a {key.shards.bucket} each"
             if key.shards.by == "time"
             else f"{key.shards.count} by {key.shards.by}"
         )
-        told.append(f"shards: {by}")
-    return "; ".join(told) or "all"
+        conditions.append(f"shards: {by}")
+    return "; ".join(conditions) or "all"
 
 
 def _rows(uses: tuple[KeyUse, ...]) -> Iterator[str]:

@@ -22,7 +22,7 @@ def check_part_types(
     place: str,
     cls: type,
     fields: Mapping[str, FieldShape],
-    told: Mapping[str, Any],
+    annotations: Mapping[str, Any],
     names: Mapping[str, Any],
     sorts: tuple[str, ...] = (),
 ) -> None:
@@ -30,7 +30,7 @@ def check_part_types(
 
     Those in `sorts` are marked as sort parts, and no others are: a checker believes the mark.
     """
-    for name, annotation in told.items():
+    for name, annotation in annotations.items():
         field = fields.get(name)
         if field is None:
             continue  # refused by another check, which knows what the key needs

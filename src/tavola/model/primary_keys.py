@@ -32,9 +32,9 @@ def bind_primary(binder: KeyBinder, declared: KeyDeclaration) -> Pattern:
     sources = (hash_, *range_)
     needed = tuple(dict.fromkeys(n for source in sources for n in source.fields if n != SHARD))
     binder.check_parts(declared.partition, needed, "arguments")
-    for told in needed:
-        if binder.fields[told].nullable:
-            raise binder.refusal(f"{told} may be None, and a key is never absent; make it required")
+    for name in needed:
+        if binder.fields[name].nullable:
+            raise binder.refusal(f"{name} may be None, and a key is never absent; make it required")
     _check_whole(binder, sources)
     if declared.shards is not None:
         _check_shards(binder, declared.shards, needed)
@@ -98,7 +98,7 @@ def _check_shards(binder: KeyBinder, shards: Shards, needed: tuple[str, ...]) ->
             "old number would neither be got nor replaced; leave it out, and copy the items to change the number"
         )
     binder.check_fields(shards.of, "Shards(of=…)")
-    beyond = [told for told in shards.of if told not in needed]
+    beyond = [name for name in shards.of if name not in needed]
     if beyond:
         raise binder.refusal(
             f"Shards(of=…) names {beyond[0]}, which is no part of the key, so an item could not be found by "

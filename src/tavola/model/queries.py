@@ -65,8 +65,8 @@ class _Declaration:
         if declared is None:
             raise ModelError(type(self).__name__, "subclass it inside an entity; it asks nothing by itself")
         if given:
-            told = ", ".join(f"{name}=…" for name in declared.partition)
-            raise QueryRefused(type(self).__qualname__, f"its arguments are given by name: ({told})")
+            arguments = ", ".join(f"{name}=…" for name in declared.partition)
+            raise QueryRefused(type(self).__qualname__, f"its arguments are given by name: ({arguments})")
         if values.keys() != set(declared.partition):
             self._refuse(values, declared)
         for name, value in values.items():
@@ -118,10 +118,10 @@ class _Declaration:
         pattern = type(self).__dict__.get("__pattern__")
         fields: Mapping[str, FieldShape] = {} if pattern is None else pattern.owner.__shape__.fields
         values = ((name, self.__dict__.get(name)) for name in self.__declared__.partition)
-        told = ", ".join(
+        arguments = ", ".join(
             f"{name}={fields[name].show(value) if name in fields else repr(value)}" for name, value in values
         )
-        return f"{type(self).__qualname__}({told})"
+        return f"{type(self).__qualname__}({arguments})"
 
 
 def _declare(

@@ -73,10 +73,10 @@ def _check_need(path: str, need: Need, design: Design) -> None:
     _check_amounts(f"{path}.access", need.access)
 
 
-def _check_amounts(path: str, told: AccessPattern | WritePattern | None) -> None:
-    if told is not None:
+def _check_amounts(path: str, pattern: AccessPattern | WritePattern | None) -> None:
+    if pattern is not None:
         try:
-            check_amounts("it", told)
+            check_amounts("it", pattern)
         except ModelError as error:
             raise DocumentRefused(path, error.problem) from error
 
@@ -161,11 +161,11 @@ class _TableCheck:
         settings = self.table.settings
         if key.index is None:
             range_ = () if settings.range is None else (settings.range,)
-            wanted: tuple[tuple[str, ...], tuple[str, ...]] = ((settings.hash,), range_)
+            expected: tuple[tuple[str, ...], tuple[str, ...]] = ((settings.hash,), range_)
         else:
             index = self._index(key.index, path)
-            wanted = (index.hash, index.range)
-        for word, sources, attributes in (("hash", key.hash, wanted[0]), ("range", key.range, wanted[1])):
+            expected = (index.hash, index.range)
+        for word, sources, attributes in (("hash", key.hash, expected[0]), ("range", key.range, expected[1])):
             told = tuple(source.attribute for source in sources)
             if told != attributes:
                 raise DocumentRefused(
@@ -234,8 +234,8 @@ class _TableCheck:
             )
         return found
 
-    def _check_names(self, told: Iterable[str], path: str, names: set[str]) -> None:
-        for name in told:
+    def _check_names(self, used: Iterable[str], path: str, names: set[str]) -> None:
+        for name in used:
             if name not in names:
                 raise DocumentRefused(
                     path, f"{name!r} is no field of the entity; it has {', '.join(sorted(names))}"

@@ -86,12 +86,14 @@ class Collection:
         cls.__parts__ = tuple(n for n in annotations if n not in cls.__wanted__)
         if not cls.__wanted__:
             raise ModelError(cls.__qualname__, "it has no members; write events: list[Event] = found()")
-        told: Any = on
+        target: Any = on
         if not (
-            told is None or isinstance(told, Index) or (isinstance(told, type) and issubclass(told, Table))
+            target is None
+            or isinstance(target, Index)
+            or (isinstance(target, type) and issubclass(target, Table))
         ):
             raise ModelError(
-                cls.__qualname__, f"on={told!r} is no index; write on=Table.index, or leave it out"
+                cls.__qualname__, f"on={target!r} is no index; write on=Table.index, or leave it out"
             )
         if access is not None:
             check_amounts(cls.__qualname__, access)
@@ -132,8 +134,8 @@ class Collection:
             raise AttributeError(f"{type(self).__qualname__} has no member {name!r}")
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{name}={value!r}" for name, value in self.__dict__.items())
-        return f"{type(self).__qualname__}({told})"
+        values = ", ".join(f"{name}={value!r}" for name, value in self.__dict__.items())
+        return f"{type(self).__qualname__}({values})"
 
 
 def members_of(cls: type[Collection]) -> tuple[CollectionMember, ...]:
@@ -159,8 +161,10 @@ def _hints_of(cls: type[Collection]) -> dict[str, Any] | None:
 def _bind(cls: type[Collection]) -> tuple[CollectionMember, ...]:
     hints = _hints_of(cls)
     if hints is None:
-        told = ", ".join(str(get_annotations(cls)[name]) for name in cls.__wanted__)
-        raise ModelError(cls.__qualname__, f"one of {told} is not to be found; is it declared, or imported?")
+        annotations = ", ".join(str(get_annotations(cls)[name]) for name in cls.__wanted__)
+        raise ModelError(
+            cls.__qualname__, f"one of {annotations} is not to be found; is it declared, or imported?"
+        )
     members = tuple(_member(cls, name, hints[name]) for name in cls.__wanted__)
     first = members[0]
     table = shape_of(first.entity).home
@@ -201,21 +205,27 @@ def _bind(cls: type[Collection]) -> tuple[CollectionMember, ...]:
 def _member(cls: type[Collection], name: str, hint: Any) -> CollectionMember:
     place = f"{cls.__qualname__}.{name}"
     many = get_origin(hint) is list
-    told = [a for a in get_args(hint) if a is not type(None)]
-    optional = get_origin(hint) in (Union, types.UnionType) and len(told) < len(get_args(hint))
-    if len(told) != 1 or not (isinstance(told[0], type) and issubclass(told[0], Entity)) or many == optional:
+    alternatives = [a for a in get_args(hint) if a is not type(None)]
+    optional = get_origin(hint) in (Union, types.UnionType) and len(alternatives) < len(get_args(hint))
+    if (
+        len(alternatives) != 1
+        or not (isinstance(alternatives[0], type) and issubclass(alternatives[0], Entity))
+        or many == optional
+    ):
         raise ModelError(place, "a member is list[Entity], or Entity | None where there is one at most")
-    shape = shape_of(told[0])
+    shape = shape_of(alternatives[0])
     if shape.key is None:
-        raise ModelError(place, f"{told[0].__name__} has no Key, so it has no items; give the entity itself")
+        raise ModelError(
+            place, f"{alternatives[0].__name__} has no Key, so it has no items; give the entity itself"
+        )
     key = _key_on(cls, name, shape)
     if len(key.hash) > 1 or key.shards is not None:
         why = "is sharded" if key.shards is not None else f"is of {len(key.hash)} attributes"
         raise ModelError(
             place,
-            f"the partition of {told[0].__name__} {why}, and a collection is one partition; query it instead",
+            f"the partition of {alternatives[0].__name__} {why}, and a collection is one partition; query it instead",
         )
-    return CollectionMember(name, told[0], many, key)
+    return CollectionMember(name, alternatives[0], many, key)
 
 
 def _check_sort_key(cls: type[Collection], member: CollectionMember) -> None:

@@ -67,11 +67,13 @@ class Selection(Generic[E_co]):
 
     def __repr__(self) -> str:
         fields = self._pattern.owner.__shape__.fields
-        told = [f"{name}={fields[name].show(value)}" for name, value in (self._values | self._fixed).items()]
+        arguments = [
+            f"{name}={fields[name].show(value)}" for name, value in (self._values | self._fixed).items()
+        ]
         if self._range is not None:
             operands = fields[self._range.part].show(self._range.operands)
-            told.append(f"{self._range.part} {self._range.operator} {operands}")
-        return f"<{self._pattern.place} {', '.join(told)}>"
+            arguments.append(f"{self._range.part} {self._range.operator} {operands}")
+        return f"<{self._pattern.place} {', '.join(arguments)}>"
 
 
 def _check_filter(pattern: Pattern, condition: Condition[Any]) -> None:
@@ -81,11 +83,15 @@ def _check_filter(pattern: Pattern, condition: Condition[Any]) -> None:
             pattern.place,
             f"where() takes a condition such as {pattern.owner.__name__}.field.eq(…), not {condition!r}",
         )
-    asked = condition.entity
-    if asked is not None and asked.__name__ != pattern.result and not fields_apply_to(pattern.owner, asked):
+    entity = condition.entity
+    if (
+        entity is not None
+        and entity.__name__ != pattern.result
+        and not fields_apply_to(pattern.owner, entity)
+    ):
         raise QueryRefused(
             pattern.place,
-            f"the filter is on {asked.__name__}, and it gives {pattern.result}; name fields of that",
+            f"the filter is on {entity.__name__}, and it gives {pattern.result}; name fields of that",
         )
     shape = pattern.owner.__shape__
     index = pattern.key.index
@@ -120,11 +126,11 @@ class QueryRequest:
 
 def request_of(selection: Selection[Any]) -> QueryRequest:
     """Return what a selection asks, as data; refuse what is no question."""
-    told: Any = selection
-    if not isinstance(told, Selection):
-        name = told.__qualname__ if isinstance(told, type) else type(told).__qualname__
-        if isinstance(told, type) and issubclass(told, Selection):
-            problem = f"it is a class; call it with what it is asked with: {told.__name__}(…)"
+    query: Any = selection
+    if not isinstance(query, Selection):
+        name = query.__qualname__ if isinstance(query, type) else type(query).__qualname__
+        if isinstance(query, type) and issubclass(query, Selection):
+            problem = f"it is a class; call it with what it is asked with: {query.__name__}(…)"
         else:
             problem = (
                 "it is no query; give one of an entity's, such as Ticket.ByStatus(status=…); get() takes keys"

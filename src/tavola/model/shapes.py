@@ -250,16 +250,16 @@ class Unique:
 
     def text(self, values: Mapping[str, Any]) -> str | None:
         """Return the key of the guard for an entity's values; None where one is absent: nobody has None."""
-        told: dict[str, Any] = {"entity": self.entity, "unique": self.field}
+        members: dict[str, Any] = {"entity": self.entity, "unique": self.field}
         for number, name in enumerate((*self.within, self.field)):
             value = enum_value(values.get(name))
             if value is None:
                 return None
-            told[f"part{number}"] = value
-        text = self.template.render(told)
+            members[f"part{number}"] = value
+        text = self.template.render(members)
         if len(text.encode()) <= RANGE_KEY_BYTES_MAX:
             return text
-        return self.long.render({**told, "digest": sha256(text.encode()).hexdigest()})
+        return self.long.render({**members, "digest": sha256(text.encode()).hexdigest()})
 
 
 @dataclass(slots=True)
@@ -365,10 +365,12 @@ def shard_of(shards: Shards, shape: Shape, values: Mapping[str, Any], primary: I
     """Return the shard of an item by its key, or by the fields that the shards name."""
     if shards.of or primary is None:
         names = shards.of or tuple(sorted(shape.key_fields))
-        told = "\x00".join(f"{name}={_stored_text(shape.fields[name], values.get(name))}" for name in names)
+        identity = "\x00".join(
+            f"{name}={_stored_text(shape.fields[name], values.get(name))}" for name in names
+        )
     else:
-        told = "\x00".join(next(iter(value.values())) for value in primary.values())
-    return crc32(told.encode()) % shards.count
+        identity = "\x00".join(next(iter(value.values())) for value in primary.values())
+    return crc32(identity.encode()) % shards.count
 
 
 def _stored_text(field: FieldShape, value: Any) -> str:

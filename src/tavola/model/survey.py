@@ -175,9 +175,9 @@ def _field(found: FieldShape, info: FieldInfo) -> FieldDesign:
     )
 
 
-def _length_max(told: tuple[Any, ...]) -> int | None:
+def _length_max(metadata: tuple[Any, ...]) -> int | None:
     """Return how long values may be, by the constraints of the type and of what it is a union of."""
-    for each in told:
+    for each in metadata:
         if isinstance(each, FieldInfo):
             found = _length_max(tuple(each.metadata))
         elif isinstance(each, MaxLen):

@@ -60,10 +60,10 @@ class Shards:
             return
         if self.by not in ("hash", "random"):
             raise ModelError("Shards", f"by={self.by!r} is no way to shard; give hash, random or time")
-        for told in (self.count, self.reads):
-            if not 1 <= told <= SHARDS_MAX:
+        for count in (self.count, self.reads):
+            if not 1 <= count <= SHARDS_MAX:
                 raise ModelError(
-                    "Shards", f"{told} shards are outside 1 to {SHARDS_MAX}; give a number there"
+                    "Shards", f"{count} shards are outside 1 to {SHARDS_MAX}; give a number there"
                 )
         if self.reads < self.count:
             raise ModelError(
@@ -271,9 +271,9 @@ def _check_settings(place: str, settings: TableSettings) -> None:
         )
     if not settings.delimiter:
         raise ModelError(place, "delimiter='' keeps no two parts of a key apart; give a sign such as '#'")
-    for word, told in (("ttl", settings.ttl), ("tag", settings.tag)):
-        if told is not None and told in (settings.hash, settings.range):
-            raise ModelError(place, f"{word}={told!r} is a key attribute; give it its own")
+    for word, attribute in (("ttl", settings.ttl), ("tag", settings.tag)):
+        if attribute is not None and attribute in (settings.hash, settings.range):
+            raise ModelError(place, f"{word}={attribute!r} is a key attribute; give it its own")
     if settings.ttl is not None and settings.ttl == settings.tag:
         raise ModelError(place, f"ttl and tag are both {settings.ttl!r}; give them two attributes")
 
@@ -349,12 +349,12 @@ def declared_tables() -> list[type[Table]]:
     return list({(each.__module__, each.__qualname__): each for each in Table.__subclasses__()}.values())
 
 
-def require_table(told: Any) -> type[Table]:
+def require_table(value: Any) -> type[Table]:
     """Return a table that was given for one; refuse what is none, with what to give."""
-    if isinstance(told, type) and issubclass(told, Table) and told is not Table:
-        return told
-    name = told.__name__ if isinstance(told, type) else repr(told)
-    shape = getattr(told, "__shape__", None)
+    if isinstance(value, type) and issubclass(value, Table) and value is not Table:
+        return value
+    name = value.__name__ if isinstance(value, type) else repr(value)
+    shape = getattr(value, "__shape__", None)
     home = getattr(shape, "table", None)
     if home is not None:
         raise ModelError(name, f"it is an entity; give its table, {home.__name__}")

@@ -67,8 +67,8 @@ class PriceBook:
     @property
     def title(self) -> str:
         """The book as a person would name it, to stand beside every sum made with it."""
-        told = f"{self.region}, {self.date.isoformat()}"
-        return told if self.label is None else f"{told}, as in {self.label}"
+        title = f"{self.region}, {self.date.isoformat()}"
+        return title if self.label is None else f"{title}, as in {self.label}"
 
     def price(self, name: str) -> Price:
         """Return the price of this name; `PriceUnknown` names those that the book has."""

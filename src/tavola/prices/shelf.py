@@ -90,22 +90,25 @@ def parse_book(place: str, text: str, *, named: bool = True) -> PriceBook:
     Numbers become decimals without passing through a float.
     """
     try:
-        told = tomllib.loads(text, parse_float=Decimal)
+        document = tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as error:
         raise BookUnreadable(f"{place} is no TOML: {error}", place=place) from error
-    region, date = _text(place, told, "region"), told.get("date")
+    region, date = _text(place, document, "region"), document.get("date")
     if type(date) is not datetime.date:
         raise BookUnreadable(f"{place}: date must be a date, such as 2026-08-01", place=place)
-    label = _text(place, told, "label") if "label" in told else None
+    label = _text(place, document, "label") if "label" in document else None
     name = ".".join(filter(None, (region, label, date.isoformat(), "toml")))
     if named and name != place:
         raise BookUnreadable(f"{place} holds the book of {name}; name it so", place=place)
-    currency = _text(place, told, "currency")
-    source = _text(place, told, "source")
+    currency = _text(place, document, "currency")
+    source = _text(place, document, "source")
     prices = [
-        _price(f"{place}: {key}", key, line, currency, source) for key, line in _lines(place, told, "prices")
+        _price(f"{place}: {key}", key, line, currency, source)
+        for key, line in _lines(place, document, "prices")
     ]
-    discounts = [_discount(f"{place}: {key}", key, line) for key, line in _lines(place, told, "discounts")]
+    discounts = [
+        _discount(f"{place}: {key}", key, line) for key, line in _lines(place, document, "discounts")
+    ]
     return PriceBook(
         region=region,
         date=date,
@@ -116,8 +119,8 @@ def parse_book(place: str, text: str, *, named: bool = True) -> PriceBook:
     )
 
 
-def _lines(place: str, told: dict[str, Any], member: str) -> Iterable[tuple[str, dict[str, Any]]]:
-    lines = told.get(member, {})
+def _lines(place: str, document: dict[str, Any], member: str) -> Iterable[tuple[str, dict[str, Any]]]:
+    lines = document.get(member, {})
     if not isinstance(lines, dict) or not all(isinstance(line, dict) for line in lines.values()):
         raise BookUnreadable(f"{place}: {member} must be tables, such as [{member}.name]", place=place)
     if member == "prices" and not lines:

@@ -214,15 +214,15 @@ class _Build:
             for marker in said
             if (marker if isinstance(marker, type) else type(marker)) in MARKERS
         )
-        for marker, wanted in (
+        for marker, expected in (
             (Exact, (float, Any, object)),
             (EpochSeconds, (datetime,)),
             (EpochMilliseconds, (datetime,)),
         ):
-            if marker in markers and not any(_mentions(inner, target) for target in wanted):
+            if marker in markers and not any(_mentions(inner, target) for target in expected):
                 raise ValueNotStorable(
                     _show_annotation(annotation),
-                    f"{marker.__name__} is for a {wanted[0].__name__}; leave it out here",
+                    f"{marker.__name__} is for a {expected[0].__name__}; leave it out here",
                 )
         return self.convert(inner, marks | markers, (*said, *metadata))
 
@@ -385,15 +385,15 @@ def _deferred_converter(
     return Converter(encode, decode, tags, types, detail=detail, kind=kind, word=word, inside=inside)
 
 
-def _mentions(annotation: Any, wanted: Any) -> bool:
+def _mentions(annotation: Any, searched: Any) -> bool:
     """Return whether a type is somewhere in an annotation, aliases included."""
-    if annotation is wanted:
+    if annotation is searched:
         return True
     if isinstance(annotation, _ALIASES):
-        return _mentions(annotation.__value__, wanted)
+        return _mentions(annotation.__value__, searched)
     if isinstance(annotation, NewType):
-        return _mentions(annotation.__supertype__, wanted)
-    return any(_mentions(argument, wanted) for argument in get_args(annotation))
+        return _mentions(annotation.__supertype__, searched)
+    return any(_mentions(argument, searched) for argument in get_args(annotation))
 
 
 def _show_annotation(annotation: Any) -> str:

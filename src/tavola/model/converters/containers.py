@@ -161,8 +161,8 @@ def of_map(key: Converter, member: Converter, kind: type = dict) -> Converter:
         written = {}
         for name, element in value.items():
             try:
-                told = name if plain_names and type(name) is str and name else encode_name(name)
-                written[told] = encode_member(element)
+                attribute = name if plain_names and type(name) is str and name else encode_name(name)
+                written[attribute] = encode_member(element)
             except ValueNotStorable as error:
                 raise with_place(error, f"{VALUE}[{name!r}]") from error
         if len(written) != len(value):
@@ -188,10 +188,10 @@ def _is_mapping(value: object) -> bool:
 
 def _name_encoder(key: Converter, scalar: str) -> Encode:
     def encode_name(name: Any) -> Any:
-        told = key.encode(name)[scalar]
-        if not told:
+        text = key.encode(name)[scalar]
+        if not text:
             raise storage_error("it stands under an empty name, which DynamoDB refuses; give it a name")
-        return told
+        return text
 
     return encode_name
 

@@ -107,9 +107,9 @@ def _full(encode: Encode) -> Encode:
     return encode_full
 
 
-def wrong_type_error(value: Any, wanted: str) -> ValueNotStorable:
+def wrong_type_error(value: Any, expected: str) -> ValueNotStorable:
     """Return the refusal of a value of another type than its field's."""
-    return storage_error(f"{show_value(value)} is of type {type(value).__name__}; give {wanted}")
+    return storage_error(f"{show_value(value)} is of type {type(value).__name__}; give {expected}")
 
 
 def storage_error(problem: str) -> ValueNotStorable:

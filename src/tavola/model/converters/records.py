@@ -230,8 +230,8 @@ def _typed_dict_encoder(record: Record, members: Mapping[str, Converter]) -> Enc
         unknown = [name for name in value if name not in encoders]
         absent = [name for name in needed if name not in value]
         if unknown or absent:
-            told = f"has no {absent[0]}" if absent else f"has {unknown[0]!r}, which {word} does not know"
-            raise storage_error(f"{show_value(value)} {told}; give the keys of {word}")
+            problem = f"has no {absent[0]}" if absent else f"has {unknown[0]!r}, which {word} does not know"
+            raise storage_error(f"{show_value(value)} {problem}; give the keys of {word}")
         try:
             return {"M": {name: encoders[name](member) for name, member in value.items()}}
         except ValueNotStorable as error:

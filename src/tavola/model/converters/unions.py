@@ -58,7 +58,7 @@ def _encoder(members: tuple[Converter, ...]) -> Encode:
             by_class.setdefault(cls, []).append(member.encode_inside)
     single = {cls: encoders[0] for cls, encoders in by_class.items() if len(encoders) == 1}
     everyone = [member.encode_inside for member in members]
-    wanted = " or ".join(member.word for member in members)
+    expected = " or ".join(member.word for member in members)
 
     def encode_union(value: Any) -> Value:
         encode = single.get(type(value))
@@ -69,7 +69,7 @@ def _encoder(members: tuple[Converter, ...]) -> Encode:
                 return attempt(value)
             except ValueNotStorable:
                 continue
-        raise wrong_type_error(value, wanted)
+        raise wrong_type_error(value, expected)
 
     return encode_union
 
@@ -153,14 +153,14 @@ def _discriminator(records: list[Record]) -> str | None:
     """Return the field whose literals differ from record to record, None if there is none."""
     literals = [record.literals() for record in records]
     for name in literals[0]:
-        if all(name in told for told in literals) and _disjoint(told[name] for told in literals):
+        if all(name in values for values in literals) and _disjoint(values[name] for values in literals):
             return name
     return None
 
 
 def _disjoint(groups: Iterable[tuple[Any, ...]]) -> bool:
-    told = [{_plain(value) for value in group} for group in groups]
-    return all(left.isdisjoint(right) for left, right in combinations(told, 2))
+    sets = [{_plain(value) for value in group} for group in groups]
+    return all(left.isdisjoint(right) for left, right in combinations(sets, 2))
 
 
 def _plain(literal: Any) -> Any:
