@@ -1,7 +1,7 @@
-"""Keys: what a key is, and how it sorts.
+"""Key schemas, key templates, and encodings of key values that sort as the values do.
 
-Holds key schemas, key templates and the byte order of key values. Knows values and nothing above
-them: no table, no request, no file. Why bytes of our own: neither JSON nor pickle sorts.
+Depends on `values` only: no table, request or file. Keys are encoded as bytes of our own because neither JSON nor pickle
+keeps the order of the values.
 """
 
 from tavola.keys.bounds import Bounds, SortCondition, bounds_around, partition_bounds, segment_bounds

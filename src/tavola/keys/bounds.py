@@ -1,4 +1,4 @@
-"""Bounds: a range over the keys of one partition, and its prefix arithmetic."""
+"""Bounds: a range of encoded keys within one partition, and the prefix arithmetic behind it."""
 
 from __future__ import annotations
 

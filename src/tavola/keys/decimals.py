@@ -1,8 +1,8 @@
-"""Decimals: numbers with a fraction inside a key, so that text sorts as number.
+"""Encodings of decimal numbers inside a key, so that the text sorts as the number does.
 
-Any number DynamoDB can hold is `1`, three digits of exponent, its significant digits and a `.`, which sorts below
-every digit; zero is `0`; a negative one is `-` and the same digits taken from nine, ended by `~`. No text begins
-another, and equal numbers have one text. Fixed point is a padded numeral with a point in it.
+A number that DynamoDB can hold is written as `1`, three digits of exponent, its significant digits and a `.`, which sorts
+below every digit. Zero is `0`. A negative number is `-` and the nines' complement of the same digits, ended by `~`. No encoded
+number is a prefix of another, and equal numbers have the same text. Fixed point is a padded numeral with a decimal point.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""KeyRefused: an item or key that does not fit a key schema."""
+"""Errors of the keys package: values, keys and templates that do not fit."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Meeting: whether two runs of shapes can be one text.
+"""Decide whether two templates can produce the same text.
 
-Each run is walked as a machine whose states are places in it, and the two machines side by side: a pair of ends
-reached is a text of both. It may find one that no values give, as where a field stands in a template twice;
-it never misses one.
+Each template is a sequence of shapes (literals and sets of possible characters), which is a small finite automaton. The two
+automata are walked side by side; if both can end at once, a common text exists. The answer "no" is certain. The answer
+"yes" may be wrong, for example if a field occurs twice in a template: both occurrences are treated as independent.
 """
 
 from __future__ import annotations

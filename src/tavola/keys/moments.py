@@ -1,6 +1,6 @@
-"""Moments: dates and times inside a key, in UTC and of one width, so that text sorts as time.
+"""Encodings of dates and times inside a key: UTC and of fixed width, so that the text sorts as the time does.
 
-Descending, every digit is taken from nine and the punctuation stays: all that is compared turns round.
+Descending order replaces each digit by its nines' complement and keeps the punctuation.
 """
 
 from __future__ import annotations

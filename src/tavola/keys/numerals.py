@@ -1,8 +1,8 @@
-"""Numerals: whole numbers inside a key, padded to one width so that text sorts as number.
+"""Encodings of whole numbers inside a key, padded to a fixed width so that the text sorts as the number does.
 
-A negative number is a minus and its digits taken from nine: `-` sorts below every digit, and of two such the one
-farther from zero comes first. Descending, it is the positive ones whose digits are taken from nine, and the
-negative ones that stand plain, after a `~`, which sorts above every digit.
+A negative number is `-` and the nines' complement of its digits: `-` sorts below every digit, and of two negative numbers the one
+farther from zero sorts first. Descending order complements the positive numbers instead, and writes the negative ones plain
+after a `~`, which sorts above every digit.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Key values as bytes that sort as DynamoDB sorts.
+"""Encode key values as bytes in DynamoDB's sort order.
 
-Strings sort by UTF-8 bytes and binaries by unsigned bytes, so both are their own bytes; a number becomes
-a sign byte, an exponent byte and its digits two by two. A part that others follow is closed, so that
-no value can run into the next: the collision that joined texts have (`a#b` + `c`, `a` + `b#c`) cannot be.
+Strings sort by their UTF-8 bytes and binary values by unsigned bytes, so both are encoded as themselves. A number becomes a sign
+byte, an exponent byte and its digits in pairs. A value that another one follows is terminated, so that a value never runs
+into the next; joined texts collide (`a#b` + `c` and `a` + `b#c`), these bytes do not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Part: one value inside a key as text, and what can be known of all its texts without a value."""
+"""Part: how one value is written inside a key, and what is known of its texts without a value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts by kind: which encodings a kind of field has, and what a template may say of it after the colon."""
+"""The encodings of each kind of field, and the format specifications that a template allows for it."""
 
 from __future__ import annotations
 

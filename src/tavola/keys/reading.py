@@ -1,4 +1,4 @@
-"""Reading: a key's bytes back as the values they were made of, to show a key to a person."""
+"""Decode a key's bytes into attribute values, to show the key to a person."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""KeySchema: the hash and range attributes of a table or index, and the key of an item under it.
+"""KeySchema: the hash and range attributes of a table or index, and the encoded key of an item.
 
-The key of an item is one run of bytes: four bytes of the partition's hash, the hash values each with its
-length, then the range values in sort order. So a partition is a prefix, a query is a range of bytes, and
-a scan, which goes by the hash, can be cut into segments at any hash.
+The encoded key is four bytes of the partition's hash, the hash values with their lengths, then the range values in sort
+order. A partition is therefore a prefix, a query is a range of bytes, and a scan, which proceeds by hash, can be split into
+segments at any hash.
 """
 
 from __future__ import annotations

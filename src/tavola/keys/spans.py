@@ -1,4 +1,4 @@
-"""KeySpan: the texts of a sort key that answer a query, as the one condition that DynamoDB allows."""
+"""KeySpan: the sort keys that answer a query, as the single condition that DynamoDB allows."""
 
 from __future__ import annotations
 

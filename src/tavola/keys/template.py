@@ -1,12 +1,25 @@
-"""Templates: `TICKET#{status}#{created_at:desc}` and the keys they make; parse, render, read back, bound.
+"""Key templates such as `TICKET#{status}#{created_at:desc}`: parse, render, read back, and turn comparisons into key ranges.
 
-A template is parsed once into literals and fields, and bound to the parts that its fields are written with. What
-cannot be read back, or would not sort as the values do, is refused then and not when a key is made.
+The problem: a single table keeps many kinds of items under text keys, and a query may state only one condition on the sort key.
+So the text must sort exactly as the tuple of its values, must be readable without ambiguity, and a comparison of one field must
+become one range of texts.
 
-Bounds. All keys of a template that agree on the first fields begin with one text P, and those of value v of the
-next field with P + e(v) + L, where L is the literal that follows it. As no text in a key holds `LAST`, the keys of
-v are those from P + e(v) + L to P + e(v) + L + LAST, and keys of other values lie wholly before or after them. So
-each comparison has two inclusive ends; only the text just below another has to be made, by `before`.
+The idea: each field is encoded so that texts compare as values do (`numerals`, `decimals`, `moments`), and a text followed by another
+field is escaped so that it never contains the delimiter (`texts`). Template.parse splits a template into literals and fields;
+`bind` gives each field its encoding (`Part`). A template that could not be read back, or would sort differently from its values,
+is rejected at that point, not when a key is made.
+
+    TICKET#   {status}   #   {created_at:desc}      created_at >= v with status = open:
+    literal    Part   literal      Part             P = "TICKET#open#"
+                                                    from P to P + encode(v) + LAST   (descending: the ends swap)
+
+Ranges: all keys that agree on the first fields begin with the same text P. Keys with value v in the next field begin with
+P + encode(v) + L, where L is the literal after it. No text in a key contains LAST (U+10FFFF), so the keys of v are exactly
+those from P + encode(v) + L to P + encode(v) + L + LAST, and keys of other values lie entirely before or after. Every comparison
+therefore has two inclusive ends, as BETWEEN needs; an exclusive end uses `predecessor`, the greatest text below another.
+
+Cost: rendering is one join per key. Given up: text fields cannot sort in descending order, and a timestamp truncated above
+microseconds cannot be read back exactly (the part is lossy, and ranges over it may hold more than was asked for).
 """
 
 from __future__ import annotations

@@ -1,12 +1,16 @@
-"""Texts: a string inside a key, escaped where others follow it.
+"""Encodings of strings inside a key: escaped if another field follows.
 
-Let D be the delimiter and E the character after it. In a text that others follow, every character up to and
-including E becomes E and two hexadecimal digits; what is left is above E and stands for itself. So no text
-holds D, and none begins another with anything but a character above D after it: `a` then D comes before `ab`
-then D, as `a` comes before `ab`. Escapes begin with the least character in use and sort among themselves as
-what they stand for. Hence joined texts sort as tuples of values do, and are one only if all values are.
+Let D be the delimiter and E the next character (`#` and `$`). In a string that another field follows, every character up to
+and including E becomes E and two hexadecimal digits; all other characters are above E and stay as they are. Two consequences:
 
-The text in the last place is bounded by the end of the key and stands as it is.
+- No encoded string contains D, so the end of a field is unambiguous.
+- Joined strings sort as tuples. If one string continues where another ends, it continues with a character above D, so `a` + D sorts below
+  `ab` + D, as `a` sorts below `ab`. An escape starts with the lowest character in use, and escapes sort as what they encode.
+
+    values   ("a", "x")   ("a#b", "x")   ("ab", "x")
+    keys      a#x          a$23b#x        ab#x
+
+The last string of a key ends with the key and is written unchanged.
 """
 
 from __future__ import annotations

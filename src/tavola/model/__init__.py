@@ -1,8 +1,7 @@
-"""Model: a design declared in Python types.
+"""A design declared in Python types: entities, key templates, tables, indexes and access patterns.
 
-Holds entities, their key templates, tables, indexes and access patterns, as a person declares them, and the
-shapes that they are compiled to. Knows keys and expressions, and neither an engine nor a client: a model is
-data, and the same one is linted, priced, provisioned and served.
+Declarations are compiled to shapes, which the client works with, and to a design, which the linter, the cost
+planner and the infrastructure writers read. Depends on keys and expressions; knows no engine and no client.
 """
 
 from tavola.model.access import AccessPattern, WritePattern

@@ -1,8 +1,4 @@
-"""Admission: an entity enters its table, unless it would be in the way of itself or of another there.
-
-An item has one key in each index, a key attribute has one type and one writer, and no two entities of a table can
-meet on one key.
-"""
+"""Checks of an entity against its table: distinct keys and tags, consistent attribute types, declared writes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Design: all tables of a design as data, without a class of the user's in it.
+"""Design: all tables of an application as data, without the user's classes.
 
-What the linter, the planner, the simulator and the studio read, whether it came from classes (`design_of`) or from
-a document. Everything is a tuple in the order of declaration; what no tool can use (functions, defaults that
-are made when asked for) is told by name or left out.
+The linter, the cost planner, the simulator and the studio read it, whether it comes from classes (`design_of`) or from a document.
+Everything is a tuple in the order of declaration. Functions and computed defaults are left out or represented by their name.
 """
 
 from __future__ import annotations

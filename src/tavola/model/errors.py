@@ -1,4 +1,4 @@
-"""ModelError: a declaration that cannot be honoured, or a value that does not fit its declaration."""
+"""ModelError: a declaration that is not possible, or a value that does not fit its declaration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the prices room cannot tell: a region, a date or a price that no book has."""
+"""Errors of the prices package: a region, a date or a price that no price book has."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""Values: what an attribute can hold.
+"""Attribute values: the ten DynamoDB types, canonical numbers, equality and order, sizes and capacity units.
 
-Holds the ten attribute types as DynamoDB JSON, the number with its one canonical text, equality and
-order, exact sizes and the units they count for, and admission, the pass through which every value from
-outside comes. Knows no key, no expression and no table. Why DynamoDB JSON inside too: it is what arrives,
-what is stored and what is sent, so an item is converted nowhere.
+Values are DynamoDB JSON in memory too: that is what arrives, what is stored and what is sent, so items are never
+converted. Values from outside pass through `admission` once, which validates them, makes them canonical and measures them.
+Depends on no key, expression or table.
 """
 
 from tavola.values.admission import TOO_DEEP, TOO_LARGE, admit_item, admit_value

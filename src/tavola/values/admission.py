@@ -1,7 +1,7 @@
-"""Admission: one pass that validates a value from outside, makes it canonical and sizes it.
+"""Validate a value from outside, make it canonical and measure it, in one pass.
 
-One pass instead of three, because every written item goes through here. What is admitted is taken
-over: numbers are rewritten in place, so callers hand in what they have just decoded.
+One pass instead of three, because every written item goes through here. The value is modified in place (numbers are
+rewritten), so callers pass what they have just decoded.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the values room refuses, in DynamoDB's words."""
+"""Errors for attribute values, in DynamoDB's words."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Narrowing: of stored items the attributes that are wanted, without looking into any of them.
+"""Extract some attributes of stored items without decoding the items.
 
-What is wanted is copied as the bytes it is stored in and the rest is skipped: a fifth of the time that it takes to make
-values of an item, drop some, and write the others down again. An index that does not project everything is read so.
+The requested attributes are copied as the bytes they are stored in, and the rest is skipped. That takes a fifth of the time of
+decoding an item, dropping attributes and encoding it again. Used for indexes that do not project all attributes.
 """
 
 from __future__ import annotations

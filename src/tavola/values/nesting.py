@@ -1,4 +1,4 @@
-"""How deep a value goes."""
+"""Nesting depth of a value."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Number: 38 digits, range, one canonical text.
+"""DynamoDB numbers: 38 digits, a limited range, and one canonical text.
 
-A number is kept as text. The canonical text is plain decimal, without exponent, without leading or
-trailing zeros, without plus sign, and zero is `0`; so two numbers are equal exactly when their texts are.
+A number is stored as text. The canonical text is plain decimal: no exponent, no leading or trailing zeros, no plus sign, and
+zero is `0`. Two numbers are equal exactly if their texts are.
 """
 
 from __future__ import annotations

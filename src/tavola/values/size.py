@@ -1,7 +1,7 @@
-"""The bytes that an admitted value and an item count for.
+"""Sizes in bytes of admitted values and items, as AWS counts them.
 
-For requests the size comes out of admission, in the same pass; this module is for what is made later:
-an updated item, an index entry, a part of an item.
+For requests, admission computes the size in its own pass; this module is for what is made later: an updated item, an index
+entry, a part of an item.
 """
 
 from __future__ import annotations

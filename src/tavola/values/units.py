@@ -1,9 +1,8 @@
-"""Units: what bytes read and written count for, in DynamoDB's request units.
+"""Capacity units for bytes read and written.
 
-A read pays in steps of 4 KB and a write in steps of 1 KB, each rounded up and never less than one; an
-eventually consistent read pays half, so units are whole or half numbers, which a float holds exactly. A
-transaction pays twice on the table and once on its indexes. The same arithmetic serves the engine, which
-bills by it, and the client, which foretells what will be billed.
+Reads are counted in steps of 4 KB and writes in steps of 1 KB, each rounded up and at least one. An eventually consistent read
+counts half, so units are whole or half numbers, which a float holds exactly. A transaction counts twice on the table
+and once on its indexes. The engine bills by these functions and the client estimates with them.
 """
 
 from __future__ import annotations

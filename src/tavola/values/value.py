@@ -1,8 +1,7 @@
 """The ten attribute types, and Item.
 
-A value is DynamoDB JSON as it stands on the wire and in the store: a dict with one entry, tag to
-content. So nothing is converted on the way in or out, and an item needs decoding only where something
-must look inside. Binary stays base64 text, numbers stay text in canonical form.
+A value is DynamoDB JSON: a dict with one entry, type tag to content. Binary stays base64 text, and numbers stay text in
+canonical form. Nothing is converted on the way in or out; an item is decoded only if its contents are needed.
 """
 
 from __future__ import annotations
