@@ -1,4 +1,4 @@
-"""Key schemas, key templates, and encodings of key values that sort as the values do.
+"""Keys: key schemas, key templates, and encodings of key values that sort as the values do.
 
 Depends on `values` only: no table, request or file. Keys are encoded as bytes of our own because neither JSON nor pickle
 keeps the order of the values.

@@ -1,4 +1,4 @@
-"""A design declared in Python types: entities, key templates, tables, indexes and access patterns.
+"""Model: a design declared in Python types: entities, key templates, tables, indexes and access patterns.
 
 Declarations are compiled to shapes, which the client works with, and to a design, which the linter, the cost
 planner and the infrastructure writers read. Depends on keys and expressions; knows no engine and no client.

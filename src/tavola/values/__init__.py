@@ -1,4 +1,4 @@
-"""Attribute values: the ten DynamoDB types, canonical numbers, equality and order, sizes and capacity units.
+"""Values: the ten DynamoDB types, canonical numbers, equality and order, sizes and capacity units.
 
 Values are DynamoDB JSON in memory too: that is what arrives, what is stored and what is sent, so items are never
 converted. Values from outside pass through `admission` once, which validates them, makes them canonical and measures them.
