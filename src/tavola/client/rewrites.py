@@ -23,7 +23,7 @@ from tavola.client.marshalling import (
 )
 from tavola.client.requests import all_of, conditioned, table_key, unchanged
 from tavola.expressions.nodes import Action, ConditionNode, FunctionCall, Literal, Path, Remove, Set
-from tavola.model import SHARD, KeyShape, Shape, Table, shape_of, require_table
+from tavola.model import SHARD, KeyShape, Shape, Table, require_table, shape_of
 from tavola.values import Item, equal
 
 

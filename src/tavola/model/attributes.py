@@ -249,7 +249,9 @@ class Operand(Term[E_contra, T_co]):
         inside = self._converter.inside
         member = None if inside is None else inside(None)
         encode = encode_plain if member is None else member.encode_inside
-        return self._condition(FunctionCall("contains", (self._node, Literal(self._encode_with(encode, part)))))
+        return self._condition(
+            FunctionCall("contains", (self._node, Literal(self._encode_with(encode, part))))
+        )
 
     def size(self: Operand[E, Sized | BaseModel | None]) -> Operand[E, int]:
         """Return the size of this: characters, bytes or members."""
