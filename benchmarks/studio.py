@@ -24,7 +24,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from benchmarks.peers import PEERS, Unobtainable
 from tavola.clock import ManualClock
 from tavola.engine import Engine
-from tavola.server import running
+from tavola.server.listener import running
 from tools.browser import QUIET, chromium
 from tools.studio_server import REGION, SCOPE, ServedStudio, serve_studio
 

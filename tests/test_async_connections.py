@@ -18,7 +18,7 @@ from tavola.connections import ConnectionRefused, connect_async
 from tavola.engine import Engine
 from tavola.handles import AsyncConnection, ConnectionClosed
 from tavola.protocol.faults import InvalidRestoreTimeFault, ResourceNotFoundFault, ValidationFault
-from tavola.server import running
+from tavola.server.listener import running
 from tests.test_connections import TABLE
 
 KEY = {"pk": {"S": "a"}}

@@ -21,7 +21,7 @@ from tavola.connections import FORMS, ConnectionRefused, Credentials, connect, c
 from tavola.engine import Engine, StoreError, StoreInUse
 from tavola.handles import ConnectionClosed
 from tavola.protocol.faults import ResourceNotFoundFault
-from tavola.server import running
+from tavola.server.listener import running
 from tests.backends.endpoints import deserted
 
 TABLE = {

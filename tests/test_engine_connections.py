@@ -18,7 +18,8 @@ from tavola.connections import ConnectionRefused, connect, connect_async
 from tavola.engine import Engine, StoreError
 from tavola.engine.storage import Store
 from tavola.protocol.faults import ConditionalCheckFailedFault, InternalServerFault
-from tavola.server import Endpoint, Server
+from tavola.server.endpoint import Endpoint
+from tavola.server.listener import Server
 from tests.test_connections import TABLE
 
 KEY = {"pk": {"S": "a"}}

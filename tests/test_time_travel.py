@@ -19,7 +19,7 @@ from tavola.backends.recording import RecordingBackend
 from tavola.engine import Engine
 from tavola.handles import Connection, ConnectionClosed
 from tavola.protocol.faults import InvalidRestoreTimeFault, ValidationFault
-from tavola.server import running
+from tavola.server.listener import running
 
 KEY = {"pk": {"S": "a"}}
 DESCRIBED = {

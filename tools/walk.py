@@ -113,7 +113,7 @@ def trace_twice(run: Callable[[], object]) -> Trace:
 def walk_http(operation: str, requests: Callable[[int], dict[str, Any]]) -> Trace:
     """Trace one request to a server on a loopback port."""
     from tavola import Engine
-    from tavola.server import running
+    from tavola.server.listener import running
 
     keys = [{"AttributeName": "id", "KeyType": "HASH"}]
     types = [{"AttributeName": "id", "AttributeType": "S"}]

@@ -128,7 +128,7 @@ def tavola_endpoint(tavola: tavola.Connection, pytestconfig: pytest.Config) -> I
     `url` is its address, `region` where its tables are; `environment` holds the variables that point an
     SDK of another process at it.
     """
-    from tavola.server import running
+    from tavola.server.listener import running
 
     with running(_engine_of(tavola)) as endpoint:
         yield Served(endpoint.url, _region(pytestconfig), ACCOUNT)

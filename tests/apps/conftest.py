@@ -17,7 +17,7 @@ from fastapi.testclient import TestClient
 from tavola import AsyncConnection, Connection, Engine, ResourceInUseFault, connect, connect_async
 from tavola.apps.shell import Settings
 from tavola.clock import pause
-from tavola.server import running
+from tavola.server.listener import running
 from tests.differential.opponents import dynamodb_local_url
 
 KINDS = os.environ.get("TAVOLA_TEST_TARGETS", "memory").split(",")  # of memory, http, local

@@ -18,7 +18,7 @@ from tavola.apps.support_desk.model import Event
 from tavola.cli import server_loop
 from tavola.cli.applications import APPLICATIONS, SERVICE_DESK, Application
 from tavola.cli.exits import Exit
-from tavola.server import running
+from tavola.server.listener import running
 from tests.apps.processes import WAIT_S, asked, command, environment, failed, started
 
 pytestmark = pytest.mark.slow  # a process a test: `make applications` runs it

@@ -16,7 +16,7 @@ from tavola.backends.signatures import Key
 from tavola.client.backend import AsyncGathering, AsyncRemembering
 from tavola.engine import Engine
 from tavola.protocol.operations import Service
-from tavola.server import running
+from tavola.server.listener import running
 from tests.backends.endpoints import (
     PATIENCE_S,
     OnLoop,

@@ -29,7 +29,10 @@ from tavola.protocol.faults import (
     UnknownOperationFault,
 )
 from tavola.protocol.operations import Service
-from tavola.server import Safeguards, StrictCallers, running, server_context
+from tavola.server.authorization import StrictCallers
+from tavola.server.listener import running
+from tavola.server.safeguards import Safeguards
+from tavola.server.tls import server_context
 from tests.backends.endpoints import SHELLS, asking, deserted, echo, scripted, telling
 from tests.backends.test_embedded import KEY, TABLE
 from tests.server.certificates import make_certificates

@@ -16,7 +16,7 @@ from tavola.backends.configuration import address_of, is_local
 from tavola.backends.errors import CredentialsMissing, EndpointUnreachable, EndpointUntrusted, ExtraMissing
 from tavola.backends.signatures import Key
 from tavola.engine import Engine
-from tavola.server import running
+from tavola.server.listener import running
 from tests.backends.endpoints import SHELLS, asking, deserted, echo, scripted, telling
 from tests.backends.test_embedded import KEY
 

@@ -19,7 +19,9 @@ from tavola.clock import monotonic
 from tavola.engine import Engine
 from tavola.protocol.faults import ConditionalCheckFailedFault, Fault, UnknownOperationFault
 from tavola.protocol.operations import OPERATIONS, Service
-from tavola.server import Safeguards, running, server_context
+from tavola.server.listener import running
+from tavola.server.safeguards import Safeguards
+from tavola.server.tls import server_context
 from tests.backends.endpoints import (
     PATIENCE_S,
     SHELLS,

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from tavola.cli.exits import Exit
-from tavola.server import Endpoint
+from tavola.server.endpoint import Endpoint
 from tests.server.raw import ask, request
 
 TABLE: dict[str, Any] = {

@@ -17,7 +17,7 @@ from tavola.cli.exits import Exit
 from tavola.cli.main import app
 from tavola.engine import Engine
 from tavola.engine.storage.files import connect_file
-from tavola.server import running
+from tavola.server.listener import running
 
 Run = Callable[..., Result]
 

@@ -16,7 +16,8 @@ import pytest
 
 from tavola import __version__
 from tavola.cli.exits import Exit
-from tavola.server import Endpoint, is_loopback
+from tavola.server.endpoint import Endpoint
+from tavola.server.hosts import is_loopback
 from tests.server.raw import Raw, ask, request
 
 pytestmark = pytest.mark.slow  # a program a test: `make slow` runs it

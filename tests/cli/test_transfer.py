@@ -16,7 +16,7 @@ from tavola.cli.file_locations import format_from_name, locate_files
 from tavola.cli.main import app
 from tavola.cli.targets import TargetRefused
 from tavola.engine import Engine
-from tavola.server import running
+from tavola.server.listener import running
 
 PEOPLE = "pk,sk,name\na,1,Ann\nb,2,Bob\n"
 

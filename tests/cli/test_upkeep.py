@@ -17,7 +17,7 @@ from tavola.cli.designs import DesignRefused, load_table, load_tables
 from tavola.cli.exits import Exit
 from tavola.cli.main import app
 from tavola.engine import Engine
-from tavola.server import running
+from tavola.server.listener import running
 
 Run = Callable[..., Result]
 

@@ -13,7 +13,7 @@ import pytest
 
 from tavola import Connection, Engine, ManualClock, RetryPolicy, connect, connect_async
 from tavola.client.db import AsyncPage, AsyncTransaction, Page
-from tavola.server import running
+from tavola.server.listener import running
 from tests.client.desk import Desk
 
 NAMES = ["memory", "file", "http", "async", *(["aws"] if os.environ.get("TAVOLA_TEST_AWS") == "1" else [])]

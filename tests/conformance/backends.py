@@ -21,7 +21,7 @@ from tavola.engine import Engine
 from tavola.mocks import mock
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import Fault
-from tavola.server import running
+from tavola.server.listener import running
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

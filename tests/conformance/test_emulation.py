@@ -14,7 +14,7 @@ import pytest
 from tavola.clock import ManualClock
 from tavola.connections import connect
 from tavola.engine import Engine
-from tavola.server import running
+from tavola.server.listener import running
 from tests.conformance.asking import table_request
 from tests.conformance.backends import LOCAL, Embedded, Http
 

@@ -19,7 +19,8 @@ from typing import Any
 from tavola import AsyncConnection, connect_async
 from tavola.backends import embedded
 from tavola.engine import Engine
-from tavola.server import Endpoint, Server
+from tavola.server.endpoint import Endpoint
+from tavola.server.listener import Server
 from tests.durability.history import open_store
 from tests.durability.state import scan
 

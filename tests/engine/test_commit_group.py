@@ -11,7 +11,7 @@ from tavola.clock import ManualClock
 from tavola.engine import Engine
 from tavola.engine.catalog import Catalog
 from tavola.protocol.faults import Fault, ValidationFault
-from tavola.server import running
+from tavola.server.listener import running
 
 TABLE: dict[str, Any] = {
     "TableName": "notes",

@@ -17,7 +17,7 @@ from tavola.engine import Engine, ItemAccess, RequestContext
 from tavola.engine.storage import Store, StoreFull
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import Fault, TransactionCanceledFault
-from tavola.server import running
+from tavola.server.listener import running
 from tests.server.attended import attended
 
 ORDERS: dict[str, Any] = {

@@ -15,7 +15,7 @@ from tavola.cli.main import app
 from tavola.cli.main import app as whole
 from tavola.iac import Deployment
 from tavola.model.document import design_of, write_document
-from tavola.server import running
+from tavola.server.listener import running
 from tests.iac import shop
 from tests.iac.test_changes import WAS, index, keyed_otherwise, settings, without
 

@@ -16,7 +16,9 @@ from tavola.iac import derive_policies, render_policy
 from tavola.iam import DirectoryFile
 from tavola.model.document import design_of
 from tavola.patterns import FolderBlobs
-from tavola.server import Safeguards, StrictCallers, running
+from tavola.server.authorization import StrictCallers
+from tavola.server.listener import running
+from tavola.server.safeguards import Safeguards
 from tests.server.directories import ACCOUNT, allowing, user
 
 ROLES = {"desk": "service", "numbers": "consumer-numbers"}

@@ -20,7 +20,9 @@ from tavola.clock import SYSTEM_CLOCK
 from tavola.iac.policies import derive_policies, render_policy
 from tavola.iam import DirectoryFile
 from tavola.model.document import Design, design_of
-from tavola.server import Safeguards, StrictCallers, running
+from tavola.server.authorization import StrictCallers
+from tavola.server.listener import running
+from tavola.server.safeguards import Safeguards
 from tests.iac import shop
 from tests.iac.asking import Application
 from tests.iac.probing import ACCOUNT, ELSEWHERE, REGION, Probes, Seen, Watched, keys_of, surprises

@@ -30,7 +30,9 @@ from tavola.clock import SYSTEM_CLOCK
 from tavola.iac.policies import derive_policies, render_policy
 from tavola.iam import DirectoryFile
 from tavola.model.document import design_of
-from tavola.server import Safeguards, StrictCallers, running
+from tavola.server.authorization import StrictCallers
+from tavola.server.listener import running
+from tavola.server.safeguards import Safeguards
 from tests.iac.probing import ACCOUNT, REGION
 from tests.server.directories import WRITER, user, write_directory
 

@@ -12,11 +12,12 @@ from tavola.clock import ManualClock
 from tavola.engine import Engine
 from tavola.entropy import SeededEntropy
 from tavola.protocol.operations import OPERATIONS
-from tavola.server import AccessLog, ServedEngine
+from tavola.server.access_log import AccessLog
 from tavola.server.callers import Callers, Peer
 from tavola.server.dispatch import Dispatch
 from tavola.server.hosts import Hosts
 from tavola.server.log_files import files_of
+from tavola.server.served_engine import ServedEngine
 from tavola.server.wire import Wire
 
 AUTHORIZATION = (

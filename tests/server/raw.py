@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 
-from tavola.server import Endpoint, ServerLimits, running
+from tavola.server.endpoint import Endpoint
+from tavola.server.limits import ServerLimits
+from tavola.server.listener import running
 from tests.server.standin import StandIn
 
 JSON = "application/x-amz-json-1.0"

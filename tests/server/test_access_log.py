@@ -18,8 +18,9 @@ from tavola.entropy import SeededEntropy
 from tavola.keys import KeyAttribute, KeySchema
 from tavola.protocol.arns import Scope
 from tavola.protocol.operations import OPERATIONS
-from tavola.server import AccessLog, AccessLogUnusable, key_hash, secret_path
+from tavola.server.access_log import AccessLog, key_hash, secret_path
 from tavola.server.callers import Caller
+from tavola.server.errors import AccessLogUnusable
 from tavola.server.responses import ResponseQueue
 from tavola.server.scrubbing import texts_in
 from tavola.server.wire import Wire

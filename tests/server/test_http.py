@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from tavola.server import Endpoint
+from tavola.server.endpoint import Endpoint
 from tests.server.raw import Raw, ask, request, served
 from tests.server.standin import StandIn
 

@@ -12,8 +12,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from tavola.server import AddressInUse, AddressUnusable, Endpoint, Server, ServerLimits, running
-from tavola.server.listener import open_sockets
+from tavola.server.endpoint import Endpoint
+from tavola.server.errors import AddressInUse, AddressUnusable
+from tavola.server.limits import ServerLimits
+from tavola.server.listener import Server, open_sockets, running
 from tests.server.raw import Raw, ask, request
 from tests.server.standin import StandIn
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tavola.server import AccessLog, log_files
+from tavola.server import log_files
+from tavola.server.access_log import AccessLog
 from tavola.server.errors import AccessLogUnusable
 from tavola.server.log_files import LogFiles, files_of, numbered_path
 

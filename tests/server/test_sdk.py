@@ -14,7 +14,8 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from tavola.engine import Engine
-from tavola.server import Endpoint, running
+from tavola.server.endpoint import Endpoint
+from tavola.server.listener import running
 from tests.server.raw import Raw, ask, request
 
 if TYPE_CHECKING:

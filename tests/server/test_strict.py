@@ -20,7 +20,12 @@ from botocore.exceptions import ClientError
 from tavola.clock import SYSTEM_CLOCK, ManualClock
 from tavola.engine import Engine
 from tavola.iam import DirectoryFile
-from tavola.server import AccessLog, Endpoint, Safeguards, StrictCallers, running, server_context
+from tavola.server.access_log import AccessLog
+from tavola.server.authorization import StrictCallers
+from tavola.server.endpoint import Endpoint
+from tavola.server.listener import running
+from tavola.server.safeguards import Safeguards
+from tavola.server.tls import server_context
 from tests.server.certificates import make_certificates
 from tests.server.directories import (
     ACCOUNT,

@@ -11,7 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tavola.server import Endpoint, Safeguards, ServerLimits, running, server_context
+from tavola.server.endpoint import Endpoint
+from tavola.server.limits import ServerLimits
+from tavola.server.listener import running
+from tavola.server.safeguards import Safeguards
+from tavola.server.tls import server_context
 from tests.server.certificates import make_certificates
 from tests.server.raw import PATIENCE_S, Raw, request
 from tests.server.standin import StandIn

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tavola.server import CertificateUnusable, server_context
+from tavola.server.errors import CertificateUnusable
+from tavola.server.tls import server_context
 from tests.server.certificates import make_certificates
 
 LOCKED = """\

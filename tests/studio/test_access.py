@@ -17,7 +17,9 @@ from tavola.cli.studio_options import access_log_reader, directory_reader
 from tavola.engine import Engine
 from tavola.errors import TavolaError
 from tavola.protocol.faults import Fault
-from tavola.server import AccessLog, Safeguards, running, secret_path
+from tavola.server.access_log import AccessLog, secret_path
+from tavola.server.listener import running
+from tavola.server.safeguards import Safeguards
 from tavola.studio.api.access import (
     ExplainRequest,
     LogRequest,

@@ -28,7 +28,9 @@ from tavola.cli.studio_options import (
     open_studio_target,
 )
 from tavola.engine import Engine
-from tavola.server import AccessLog, Safeguards, running
+from tavola.server.access_log import AccessLog
+from tavola.server.listener import running
+from tavola.server.safeguards import Safeguards
 from tavola.studio import ENDPOINTS, LogQuery
 
 SHOP = "tavola.apps.gallery.customer_orders"

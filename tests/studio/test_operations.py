@@ -12,7 +12,7 @@ from tavola import connect_async
 from tavola.clock import ManualClock
 from tavola.engine import Engine
 from tavola.protocol.faults import Fault
-from tavola.server import running
+from tavola.server.listener import running
 from tavola.studio.api.expensive_requests import (
     ExpensiveRequestsFilter,
     FailedCallsFilter,

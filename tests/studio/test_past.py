@@ -16,7 +16,7 @@ from tavola.engine import Engine
 from tavola.model.document import design_of
 from tavola.patterns import AuditEntry, Versioned, Versions
 from tavola.protocol.faults import UnknownOperationFault
-from tavola.server import running
+from tavola.server.listener import running
 from tavola.studio import item_history
 from tavola.studio.api import BY_NAME
 from tavola.studio.api.changes import SetStreamRequest, set_stream

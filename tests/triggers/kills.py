@@ -22,7 +22,7 @@ from unittest.mock import patch
 
 from tavola import Engine
 from tavola.protocol.faults import TransactionCanceledFault
-from tavola.server import running
+from tavola.server.listener import running
 from tavola.triggers import Backoff, Mapping, Trigger
 from tests.triggers.endpoint import PlainEndpoint
 from tests.triggers.scenario import checkpoint_before_the_handler, children_before_their_parents

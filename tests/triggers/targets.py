@@ -12,7 +12,7 @@ from typing import Any
 from tavola import Connection, Engine, connect
 from tavola.backends.embedded import EmbeddedBackend
 from tavola.clock import ManualClock
-from tavola.server import running
+from tavola.server.listener import running
 
 NAMES = ("memory", "file", "http")
 STREAM = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}

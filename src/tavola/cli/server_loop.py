@@ -74,7 +74,7 @@ def run_until_signal(
 
     `ready` is called with the context's value once it serves.
     """
-    from tavola.server import new_loop
+    from tavola.server.listener import new_loop
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(_serve_until_signal(serving, ready))

@@ -16,12 +16,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass
 
 from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.server.connection import Connection, Service
 from tavola.server.dispatch import Dispatch
+from tavola.server.endpoint import Endpoint
 from tavola.server.errors import AddressInUse, AddressUnusable
 from tavola.server.hosts import Hosts
 from tavola.server.limits import ServerLimits
@@ -49,22 +49,6 @@ TEND_LATER_S = 0.1
 _BACKLOG = 1024
 _FILES_BESIDE = 64  # what the process has open beside its connections
 _DEFAULT_LIMITS = ServerLimits()
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where a server listens."""
-
-    host: str
-    port: int
-    secure: bool = False  # TLS
-
-    @property
-    def url(self) -> str:
-        """The URL that a client is given; a server on every address is reached on this machine's own."""
-        host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
-        scheme = "https" if self.secure else "http"
-        return f"{scheme}://[{host}]:{self.port}" if ":" in host else f"{scheme}://{host}:{self.port}"
 
 
 class Server:

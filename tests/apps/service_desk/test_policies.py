@@ -18,7 +18,9 @@ from tavola.apps.service_desk.store import ServiceDeskStore
 from tavola.apps.shell import ready_tables
 from tavola.clock import SYSTEM_CLOCK
 from tavola.iam import DirectoryFile
-from tavola.server import Safeguards, StrictCallers, running
+from tavola.server.authorization import StrictCallers
+from tavola.server.listener import running
+from tavola.server.safeguards import Safeguards
 from tests.server.directories import ACCOUNT, WRITER, user, write_directory
 
 DESK = ("AKIDDESK", "desk/secret")

@@ -23,7 +23,7 @@ from tavola.apps.service_desk import model, seed, service
 from tavola.apps.service_desk.errors import TicketMissing
 from tavola.apps.service_desk.model import Ticket, Tickets
 from tavola.apps.service_desk.store import ServiceDeskStore
-from tavola.server import running
+from tavola.server.listener import running
 from tests.apps.service_desk.seed_code import COMMAND, Program, parsed
 
 ATTRIBUTES = {

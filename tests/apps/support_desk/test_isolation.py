@@ -24,7 +24,9 @@ from tavola.apps.support_desk.web import create
 from tavola.clock import SYSTEM_CLOCK
 from tavola.iam import DirectoryFile
 from tavola.patterns import FolderBlobs
-from tavola.server import Safeguards, StrictCallers, running
+from tavola.server.authorization import StrictCallers
+from tavola.server.listener import running
+from tavola.server.safeguards import Safeguards
 from tests.apps.conftest import Run
 from tests.apps.support_desk.desks import SECRET, DeskClient, Served
 from tests.server.directories import ACCOUNT, allowing, user

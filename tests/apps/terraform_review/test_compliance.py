@@ -47,7 +47,11 @@ from tavola.apps.terraform_review.web import create
 from tavola.clock import SYSTEM_CLOCK, pause
 from tavola.iam import DirectoryFile
 from tavola.patterns import FolderBlobs, HistoryAhead
-from tavola.server import AccessLog, Safeguards, StrictCallers, decision_of, running
+from tavola.server.access_log import AccessLog
+from tavola.server.authorization import StrictCallers
+from tavola.server.listener import running
+from tavola.server.log_queries import decision_of
+from tavola.server.safeguards import Safeguards
 from tests.apps.conftest import Run, Target
 from tests.apps.terraform_review.conftest import House, finding, fix_of, opened, result
 from tests.server.directories import ACCOUNT, WRITER, user, write_directory

@@ -153,7 +153,7 @@ async def _serve(face: Any, host: str, port: int, keeping: AppStorage, stopping:
 
 
 def _greet(application: Application, address: Any, keeping: AppStorage, *, as_json: bool) -> None:
-    from tavola.server import is_loopback
+    from tavola.server.hosts import is_loopback
 
     if as_json:
         say_json(

@@ -126,7 +126,8 @@ def _check_ports(host: str, port: int, apps_port: int) -> None:
             f"Give {PORT.flag} and {APPS_PORT.flag} different ones.",
         )
         raise click.exceptions.Exit(Exit.USAGE)
-    from tavola.server import AddressInUse, Server
+    from tavola.server.errors import AddressInUse
+    from tavola.server.listener import Server
 
     no_app: Any = None
     for each, flag in ((port, PORT.flag), (apps_port, APPS_PORT.flag)):
@@ -156,7 +157,8 @@ def _make(file: Path, region: str, amounts: Any) -> None:
 @asynccontextmanager
 async def _serve(place: DemoServer, stopping: Any) -> AsyncIterator[Listening]:
     """Serve both, until the block ends; the applications go first, then the endpoint."""
-    from tavola.server import Server, ServerLimits, allow_files
+    from tavola.server.limits import ServerLimits
+    from tavola.server.listener import Server, allow_files
 
     server = Server(place.engine, host=place.host, port=place.port)
     allow_files(ServerLimits().connections_max + _FILES_BESIDE)
@@ -213,7 +215,7 @@ def _face(place: DemoServer, endpoint: str, studio: Any) -> Any:
 
 
 def _greet(place: DemoServer, where: Listening, *, as_json: bool) -> None:
-    from tavola.server import is_loopback
+    from tavola.server.hosts import is_loopback
 
     url, endpoint = where.address.url, where.endpoint.url
     if as_json:

@@ -31,7 +31,7 @@ def env(
     as_json: Annotated[bool, Option("--json", help="Print the variables as JSON.")] = False,
 ) -> None:
     """Print what points AWS SDKs at a server: eval "$(tavola env)"."""
-    from tavola.server import Endpoint
+    from tavola.server.endpoint import Endpoint
 
     url = Endpoint(host, port, tls).url
     always = {

@@ -46,7 +46,8 @@ def log(
 ) -> None:
     """Print the calls that an access log has, oldest first."""
     with reporting_errors(f"Cannot read {file}."):
-        from tavola.server import LogQuery, files_of, read_records
+        from tavola.server.log_files import files_of
+        from tavola.server.log_queries import LogQuery, read_records
 
         if not any(files_of(file)):
             complain(
@@ -83,7 +84,7 @@ def log(
 
 def row(record: Mapping[str, Any]) -> tuple[str, ...]:
     """Return a record as a line for a person."""
-    from tavola.server import decision_of, places_of
+    from tavola.server.log_queries import decision_of, places_of
 
     identity = record.get("userIdentity") or {}
     caller = identity.get("userName") or identity.get("arn") or identity.get("accessKeyId") or "-"
@@ -112,7 +113,7 @@ def _moment(text: str | None) -> float | None:
     if text is None:
         return None
     from tavola.clock import SYSTEM_CLOCK
-    from tavola.server import parse_moment
+    from tavola.server.log_queries import parse_moment
 
     moment = parse_moment(text, SYSTEM_CLOCK.now())
     if moment is None:
@@ -126,7 +127,8 @@ def _moment(text: str | None) -> float | None:
 
 
 def _hash(file: Path, item: str) -> str:
-    from tavola.server import LogKeyMalformed, LogSecretUnreadable, log_key
+    from tavola.server.errors import LogKeyMalformed, LogSecretUnreadable
+    from tavola.server.log_queries import log_key
 
     try:
         return log_key(file, item)

@@ -115,8 +115,11 @@ def serve(
     telling = reporting_errors(what) if beside is None else reporting_studio_errors(what, STUDIO_PORT.flag)
     with telling, ExitStack() as opened:
         from tavola.engine import Engine
-        from tavola.server import AccessLog, Endpoint, Safeguards, is_loopback
-        from tavola.server import serve as listen
+        from tavola.server.access_log import AccessLog
+        from tavola.server.endpoint import Endpoint
+        from tavola.server.hosts import is_loopback
+        from tavola.server.listener import serve as listen
+        from tavola.server.safeguards import Safeguards
 
         log = None
         if access_log is not None:
@@ -219,7 +222,8 @@ async def _serve(
     stopping: Any,
 ) -> AsyncIterator[tuple[Any, str]]:
     """Serve the endpoint and the studio until the block ends; the studio goes first."""
-    from tavola.server import Server, ServerLimits, allow_files
+    from tavola.server.limits import ServerLimits
+    from tavola.server.listener import Server, allow_files
     from tavola.studio import create
     from tavola.web import running_server
 
@@ -269,7 +273,7 @@ def _check_together(
 def _tls(certificate: Path | None, key: Path | None) -> Any:
     if certificate is None or key is None:
         return None
-    from tavola.server import server_context
+    from tavola.server.tls import server_context
 
     return server_context(certificate, key)
 
@@ -277,7 +281,7 @@ def _tls(certificate: Path | None, key: Path | None) -> Any:
 def _callers(iam: Path) -> Any:
     from tavola.clock import SYSTEM_CLOCK
     from tavola.iam import DirectoryFile
-    from tavola.server import StrictCallers
+    from tavola.server.authorization import StrictCallers
 
     return StrictCallers(DirectoryFile(iam), SYSTEM_CLOCK)
 

@@ -184,7 +184,7 @@ def _records(path: Path) -> Iterator[object]:
     """Yield each line of a log as data, None for a line that is not JSON."""
     import msgspec
 
-    from tavola.server import files_of
+    from tavola.server.log_files import files_of
 
     files = list(files_of(path))
     if not files:
