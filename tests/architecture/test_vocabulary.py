@@ -12,9 +12,45 @@ from tests.architecture.source_tree import Finding, Module, modules, packages, r
 from tests.architecture.vocabulary import participle_functions, repeated_classes, retired_words
 
 # Findings that are left in a package. A number here may only fall; a package without one has none.
-RETIRED_LEFT: dict[str, int] = {}
-PARTICIPLES_LEFT: dict[str, int] = {}
-REPEATED_CLASSES_LEFT = 0
+RETIRED_LEFT: dict[str, int] = {
+    "apps": 324,
+    "backends": 32,
+    "cli": 2,
+    "client": 229,
+    "design": 213,
+    "engine": 75,
+    "expressions": 2,
+    "iac": 161,
+    "iam": 3,
+    "keys": 2,
+    "model": 41,
+    "patterns": 155,
+    "prices": 4,
+    "server": 34,
+    "studio": 330,
+    "triggers": 10,
+    "values": 3,
+    "web": 6,
+}
+PARTICIPLES_LEFT: dict[str, int] = {
+    "apps": 80,
+    "backends": 18,
+    "cli": 2,
+    "client": 75,
+    "design": 84,
+    "engine": 24,
+    "expressions": 25,
+    "iac": 19,
+    "iam": 5,
+    "keys": 2,
+    "model": 5,
+    "patterns": 12,
+    "protocol": 9,
+    "server": 1,
+    "studio": 26,
+    "web": 7,
+}
+REPEATED_CLASSES_LEFT = 247
 
 
 def _check(findings: Iterable[Finding], allowed: int) -> None:
