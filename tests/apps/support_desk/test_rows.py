@@ -278,7 +278,7 @@ def test_s03_what_is_throttled_or_in_conflict_is_tried_again(tmp_path: Path, run
             return pauses[-1]
 
     async def steps() -> int:
-        patience = Noting(base_s=0.002, cap_s=0.05)
+        patience = Noting(attempts_max=40, base_s=0.002, cap_s=0.05)
         emulate = "conflicts=20ms,unprocessed=0.5,seed=3"
         async with connect_async("memory:", emulate=emulate, retry_policy=patience) as db:
             store = SupportDeskStore(db, FolderBlobs(tmp_path))

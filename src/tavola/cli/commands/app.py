@@ -147,8 +147,8 @@ def _run(
 async def _serve(face: Any, host: str, port: int, keeping: AppStorage, stopping: Any) -> AsyncIterator[Any]:
     from tavola.cli.server_loop import running_background_work
 
-    async with running_background_work(keeping.engine), shell().serving(face, host, port) as served:
-        stopping.on_hurry(served.hurry)
+    async with running_background_work(keeping.engine), shell().running_server(face, host, port) as served:
+        stopping.on_hurry(served.stop_now)
         yield served.address
 
 

@@ -166,8 +166,8 @@ async def _serve(place: DemoServer, stopping: Any) -> AsyncIterator[Listening]:
     try:
         async with open_studio(_studio_target(place, server.endpoint.url)) as studio:
             face = _face(place, server.endpoint.url, studio)
-            async with shell().serving(face, place.host, place.apps_port) as served:
-                stopping.on_hurry(served.hurry)
+            async with shell().running_server(face, place.host, place.apps_port) as served:
+                stopping.on_hurry(served.stop_now)
                 yield Listening(server.endpoint, served.address)
     finally:
         await stopping.unless_hurried(server.stop())
