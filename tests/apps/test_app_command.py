@@ -106,7 +106,7 @@ def test_a_file_that_is_open_elsewhere_is_a_conflict(tmp_path: Path) -> None:
         (["--store", "http://localhost:8000/path"], Exit.USAGE, "give scheme, host and port alone"),
         (["--secret-file", "nothing"], Exit.FAILED, "The secret in nothing cannot be read"),
         (["--host", "192.0.2.1"], Exit.UNREACHABLE, "--host"),
-        (["--port", "70000"], Exit.USAGE, "less than or equal to 65535"),
+        (["--port", "70000"], Exit.USAGE, "is not in the range 0<=x<=65535"),
     ],
 )
 def test_what_cannot_be_served_is_told(

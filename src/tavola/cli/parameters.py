@@ -152,14 +152,16 @@ def _parameter(name: str, hint: Any, default: Any) -> click.Parameter:
     assert get_origin(hint) is Annotated, f"{name} is annotated with neither Option nor Argument"
     bare, spec = get_args(hint)[:2]
     required = default is MISSING
-    value = None if required else default
+    given: dict[str, Any] = (
+        {} if required else {"default": default}
+    )  # a default of None would satisfy `required`
     several, kind, optional = _converted(bare, spec)
     if isinstance(spec, Argument):
         return click.Argument(
             [name],
             type=kind,
             required=required,
-            default=() if several and value is None else value,
+            **given,
             nargs=-1 if several else 1,
             metavar=spec.metavar,
             help=spec.help,
@@ -170,7 +172,7 @@ def _parameter(name: str, hint: Any, default: Any) -> click.Parameter:
         [spec.flag or f"--{name.replace('_', '-')}", name],
         type=kind,
         required=required,
-        default=value,
+        **given,
         is_flag=bare is bool or None,
         multiple=several,
         metavar=spec.metavar,

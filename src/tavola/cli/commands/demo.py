@@ -170,7 +170,7 @@ async def _serve(place: DemoServer, stopping: Any) -> AsyncIterator[Listening]:
                 stopping.on_hurry(served.stop_now)
                 yield Listening(server.endpoint, served.address)
     finally:
-        await stopping.unless_hurried(server.stop())
+        await stopping.run_unless_hurried(server.stop())
 
 
 def _studio_target(place: DemoServer, endpoint: str) -> StudioTarget:

@@ -238,7 +238,7 @@ async def _serve(
                 stopping.on_hurry(served.stop_now)
                 yield server.endpoint, f"{served.url}/"
     finally:
-        await stopping.unless_hurried(server.stop())
+        await stopping.run_unless_hurried(server.stop())
 
 
 def _key(file: Path | None, options: StoreKeyOptions) -> str | None:
