@@ -129,7 +129,7 @@ def planted(fault: str | None) -> Iterator[Perform | None]:
         with _replaced(writes, "_log_modification", lambda *_: None):
             yield None
     elif fault == "no-token":
-        with _replaced(isolation.ClientTokens, "keep", lambda *_: None):
+        with _replaced(isolation.ClientTokens, "save_receipt", lambda *_: None):
             yield None
     else:
         yield None
