@@ -130,3 +130,10 @@ def test_shells_are_given_completion(shell: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("COMP_CWORD", "se" if shell == "fish" else "1")  # fish passes the word, not its number
 
     assert "serve" in runner.invoke(app, [], prog_name="tavola").stdout
+
+
+def test_the_help_lists_a_command_once() -> None:
+    """A command that was loaded for an earlier listing is not listed again."""
+    first = runner.invoke(app, ["--help"]).output
+
+    assert runner.invoke(app, ["--help"]).output == first

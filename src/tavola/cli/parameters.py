@@ -104,7 +104,7 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order in which they were declared."""
-        return [*self._homes, *self.commands]
+        return list(dict.fromkeys((*self._homes, *self.commands)))  # a command that was used is in both
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command by its name, importing it first if it was not used before."""
