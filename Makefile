@@ -49,7 +49,7 @@ pages: $(READY)
 
 .PHONY: run
 run: pages  ## DynamoDB on port 8000, the applications and the studio on 8001, with data (PORT=…, APPS_PORT=…, HOST=…, FILE=…)
-	@exec $(BIN)/tavola demo $(if $(FILE),"$(FILE)") --host $(HOST) --port $(PORT) --apps-port $(APPS_PORT)
+	@exec $(BIN)/tavola demo $(if $(FILE),"$(FILE)") --host $(HOST) --port $(PORT) --apps-port $(APPS_PORT) $(if $(wildcard site/index.html),--docs site)
 
 .PHONY: test
 test: pages  ## the suite, about five minutes on two cores (ARGS="-k …" chooses)
@@ -127,6 +127,15 @@ bench: $(READY)  ## this engine beside its peers; writes benchmarks/results.md
 docs: $(READY)  ## write docs/reference/ from the code
 	@$(BIN)/python -m tools.reference
 
+# The site generator is large, so it is installed when the site is first built.
+$(VENV)/.docs-ready: $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	@touch $@
+
+.PHONY: docs-site
+docs-site: $(VENV)/.docs-ready  ## build the documentation site into site/; fails on a dead link
+	@$(BIN)/python -m tools.docs_site $(ARGS)
+
 .PHONY: pictures
 pictures: $(READY)  ## make the guide's pictures anew (those of the applications need Chromium)
 	@$(BIN)/python -m tools.heat_map
@@ -139,6 +148,6 @@ build: studio  ## a wheel in dist/, with the studio's pages in it
 
 .PHONY: clean
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) $(CHECKOV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(CHECKOV) dist build site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	rm -rf src/tavola/studio/static src/tavola/studio/web/node_modules src/tavola/studio/web/src/generated
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

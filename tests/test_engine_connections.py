@@ -18,7 +18,7 @@ from tavola.connections import ConnectionRefused, connect, connect_async
 from tavola.engine import Engine, StoreError
 from tavola.engine.storage import Store
 from tavola.protocol.faults import ConditionalCheckFailedFault, InternalServerFault
-from tavola.server.endpoint import Endpoint
+from tavola.server.endpoint import ServerEndpoint
 from tavola.server.listener import Server
 from tests.test_connections import TABLE
 
@@ -157,7 +157,7 @@ def test_tasks_of_one_turn_share_a_sync(tmp_path: Path, syncs: Syncs) -> None:
 
 
 @asynccontextmanager
-async def served(engine: Engine) -> AsyncIterator[Endpoint]:
+async def served(engine: Engine) -> AsyncIterator[ServerEndpoint]:
     """Serve an engine on the loop that runs."""
     server = Server(engine, port=0)
     await server.start()
@@ -167,7 +167,9 @@ async def served(engine: Engine) -> AsyncIterator[Endpoint]:
         await server.stop()
 
 
-async def _raw(endpoint: Endpoint, operation: str, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+async def _raw(
+    endpoint: ServerEndpoint, operation: str, request: dict[str, Any]
+) -> tuple[int, dict[str, Any]]:
     """Ask the endpoint as a stranger does."""
     reader, writer = await asyncio.open_connection(endpoint.host, endpoint.port)
     body = json.dumps(request).encode()

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from textwrap import dedent
 from typing import Any, get_overloads
 
+import msgspec
+
 import tavola
 from tavola.client.intents import Intents
 from tavola.errors import TavolaError
@@ -52,7 +54,7 @@ OPERATORS = {
 def sections() -> Iterator[str]:
     """Give the sections of the page."""
     yield (
-        "Everything here is imported from `tavola`; the [patterns](../guide/patterns/index.md) are in `tavola.patterns`. "
+        "Everything here is imported from `tavola`; the [patterns](../how-to/patterns/index.md) are in `tavola.patterns`. "
         "What is not here is not public."
     )
     for theme, names in THEMES.items():
@@ -102,10 +104,15 @@ def _entry(name: str, found: Any) -> str:
 
 def _data(found: Any) -> str:
     """Return what a plain record holds."""
-    if not (isinstance(found, type) and dataclasses.is_dataclass(found)) or found.__name__ in CALLED:
+    if not isinstance(found, type) or found.__name__ in CALLED:
         return ""
-    names = [f"`{each.name}`" for each in dataclasses.fields(found) if not each.name.startswith("_")]
-    return f" Holds {', '.join(names)}."
+    if issubclass(found, msgspec.Struct):
+        fields = list(found.__struct_fields__)
+    elif dataclasses.is_dataclass(found):
+        fields = [each.name for each in dataclasses.fields(found)]
+    else:
+        return ""
+    return f" Holds {', '.join(f'`{name}`' for name in fields if not name.startswith('_'))}."
 
 
 def _methods(owner: Any) -> Iterator[str]:

@@ -11,7 +11,7 @@ from tavola.design.simulation import Scenario, chart, simulate
 from tavola.model.document import design_of
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGE = DOCS / "guide" / "simulate.md"
+PAGE = DOCS / "how-to" / "simulate.md"
 PICTURE = DOCS / "pictures" / "simulate-status.png"
 
 

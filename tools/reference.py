@@ -80,7 +80,7 @@ def operations_page() -> str:
     aws = sorted(name for name, operation in OPERATIONS.items() if operation.service != "tavola")
     told = (
         f"All {len(aws)} operations of DynamoDB and its streams are answered; those that answer otherwise than "
-        "AWS are listed in [fidelity](../fidelity.md#operations-that-answer-otherwise):"
+        "AWS are listed in [fidelity](fidelity.md#operations-that-answer-otherwise):"
     )
     return _page(
         "Operations",
@@ -138,7 +138,7 @@ def rules_page() -> str:
         "Rules of the linter",
         [
             (
-                f"What [`tavola lint`](../../guide/lint.md) finds, {len(rows)} rules. An error will fail, lose data or give wrong "
+                f"What [`tavola lint`](../../how-to/lint.md) finds, {len(rows)} rules. An error will fail, lose data or give wrong "
                 "answers; a warning will throttle, cost or break in time; advice is a cheaper or clearer way. The severity here "
                 "is the worst that a rule says of a place."
             ),

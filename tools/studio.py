@@ -14,6 +14,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+import msgspec
+
 WEB = Path(__file__).parents[1] / "src" / "tavola" / "studio" / "web"
 GENERATED = WEB / "src" / "generated" / "api.ts"
 
@@ -85,7 +87,7 @@ class _Writer:
             return f"readonly ({self.render_type(inner[0])})[]"
         if origin in (dict, AbcMapping):
             return f"{{ readonly [name: string]: {self.render_type(inner[1])} }}"
-        if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        if isinstance(hint, type) and (dataclasses.is_dataclass(hint) or issubclass(hint, msgspec.Struct)):
             return self._register(hint)
         raise UnsupportedType(
             f"{hint!r} has no TypeScript of its own; make it of the types that tools/studio.py knows"
@@ -110,12 +112,20 @@ class _Writer:
     def _render_interface(self, found: type[Any]) -> str:
         hints = get_type_hints(found)
         lines = []
-        for field in dataclasses.fields(found):
-            given = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-            lines.append(
-                f"  readonly {field.name}{'' if given else '?'}: {self.render_type(hints[field.name])};"
-            )
+        for name, required in _fields(found):
+            lines.append(f"  readonly {name}{'' if required else '?'}: {self.render_type(hints[name])};")
         return "\n".join([f"export interface {found.__name__} {{", *lines, "}"])
+
+
+def _fields(found: type[Any]) -> list[tuple[str, bool]]:
+    """Return the fields of a dataclass or Struct, each with whether it is required."""
+    if issubclass(found, msgspec.Struct):
+        return [(each.name, each.required) for each in msgspec.structs.fields(found)]
+    missing = dataclasses.MISSING
+    return [
+        (each.name, each.default is missing and each.default_factory is missing)
+        for each in dataclasses.fields(found)
+    ]
 
 
 def _literal(value: object) -> str:

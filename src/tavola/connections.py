@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from tavola.backends.credentials import Credentials
 from tavola.backends.errors import extra_missing
@@ -178,8 +179,7 @@ def _client_context(target: str | Engine, region: str | None, settings: Settings
     return context, rest
 
 
-@dataclass(frozen=True, slots=True)
-class _Embedded:
+class _Embedded(Struct, frozen=True):
     """A target in this process."""
 
     engine: Engine
@@ -187,8 +187,7 @@ class _Embedded:
     owned: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Remote:
+class _Remote(Struct, frozen=True):
     """A target over HTTP; its configuration is one that the backends take, and loads what they need."""
 
     configuration: Any

@@ -398,3 +398,19 @@ def test_a_child_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         pytest.raises(sample_generation.GeneratingFailed, match="Tickets were not made: KeyError"),
     ):
         sample_generation.generate([job], engine, DEFAULT_SCOPE, lambda *_: None)
+
+
+def test_a_built_documentation_site_is_served(tmp_path: Path) -> None:
+    """`--docs` serves a built site at /docs and links it from the start page; a folder without one is refused."""
+    site = tmp_path / "site"
+    site.mkdir()
+    refused = failed("demo", str(tmp_path / "demo.db"), *SMALL, "--docs", str(site))
+    (site / "index.html").write_text("<p>The documentation</p>")
+    with demo(tmp_path / "demo.db", "--no-data", "--docs", str(site)) as it:
+        page = asked(f"{it.told['url']}/docs/")
+        front = asked(f"{it.told['url']}/ui/")[1]
+
+    assert "has no documentation site" in str(refused)
+    assert page[0] == 200
+    assert "The documentation" in page[1]
+    assert "/docs/" in front

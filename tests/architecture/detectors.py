@@ -121,21 +121,27 @@ def lacks_a_docstring(module: Module) -> Iterator[Finding]:
         yield Finding(module.file, 1, "no docstring: say what this module owns")
 
 
-LAZY_IMPORTERS = {"tavola", "tavola.connections", "tavola.client.db"}
+LAZY_IMPORTERS = {"tavola", "tavola.connections", "tavola.client.db", "tavola.model"}
+LOADED_LATE = {"tavola.model.access", "tavola.model.consumers"}  # they import nothing that could import them
 
 
 def hides_a_cycle(module: Module) -> Iterator[Finding]:
     """Yield each import of Tavola's own names that is only for the type checker.
 
     Such an import hides a cycle between packages. Some modules load others late on purpose, and type checkers need
-    names before that: those in `LAZY_IMPORTERS`, and the commands of the command line, which nothing imports.
+    names before that: those in `LAZY_IMPORTERS`, and the commands of the command line, which nothing imports. Modules in
+    `LOADED_LATE` may be imported for types by any module.
     """
     if module.name in LAZY_IMPORTERS or module.name.startswith("tavola.cli."):
         return
     for node in nodes(module):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
             for inner in node.body:
-                if isinstance(inner, ast.ImportFrom) and (inner.module or "").split(".")[0] == "tavola":
+                if (
+                    isinstance(inner, ast.ImportFrom)
+                    and (inner.module or "").split(".")[0] == "tavola"
+                    and inner.module not in LOADED_LATE
+                ):
                     yield module.find(
                         inner, f"{inner.module} is imported for types only, which hides a cycle"
                     )

@@ -33,7 +33,7 @@ PLANTED = [
     ("private names", "engine/reads.py", "def f():\n    from tavola.keys._bounds import Bounds"),
     ("private names", "engine/reads.py", "import tavola.keys._bounds"),
     ("libraries", "engine/reads.py", "import apsw"),
-    ("libraries", "engine/storage/sqlite_table.py", "import sqlite3"),
+    ("libraries", "engine/storage/table_store.py", "import sqlite3"),
     ("libraries", "client/table.py", "from botocore.session import Session"),
     ("libraries", "engine/storage_extra.py", "import apsw"),
     ("clock", "engine/reads.py", "import time\nnow = time.time()"),
@@ -67,7 +67,7 @@ PLANTED = [
 ALLOWED = [
     ("private names", "engine/reads.py", "from tavola.keys.bounds import Bounds"),
     ("private names", "engine/reads.py", "from tavola.engine.writes import _put"),
-    ("libraries", "engine/storage/sqlite_table.py", "import apsw"),
+    ("libraries", "engine/storage/table_store.py", "import apsw"),
     ("libraries", "server/listener.py", "import uvloop"),
     ("clock", "clock.py", "import time\nnow = time.time()"),
     ("clock", "engine/reads.py", "from datetime import UTC, datetime\nthen = datetime.fromtimestamp(0, UTC)"),

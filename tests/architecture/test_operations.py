@@ -15,7 +15,7 @@ from tavola.engine.operations import HANDLERS
 from tavola.protocol.operations import OPERATIONS
 
 _DATA = Path(botocore.__file__).parent / "data"
-_FIDELITY = Path(__file__).parents[2] / "docs" / "fidelity.md"
+_FIDELITY = Path(__file__).parents[2] / "docs" / "reference" / "fidelity.md"
 _COUNTS = {"dynamodb": 62, "dynamodbstreams": 4}
 
 

@@ -47,6 +47,7 @@ def test_an_init_module_defines_nothing() -> None:
         for module in inits
         for node in module.tree.body
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.name != "__getattr__"  # imports names on first use
     ]
 
     assert not definitions

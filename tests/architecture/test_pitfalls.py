@@ -20,8 +20,8 @@ def named_by(texts: Iterable[str]) -> set[int]:
 
 
 def test_each_pitfall_has_a_test() -> None:
-    """docs/pitfalls.md and the tests name the same pitfalls."""
-    pages = told((ROOT / "docs" / "pitfalls.md").read_text())
+    """docs/explanation/pitfalls.md and the tests name the same pitfalls."""
+    pages = told((ROOT / "docs" / "explanation" / "pitfalls.md").read_text())
 
     assert pages == named_by(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
 

@@ -102,7 +102,7 @@ def test_a_planted_example_fails(tmp_path: Path) -> None:
 def test_the_readme_has_two_set_up_commands() -> None:
     """A newcomer types `make run` and `make test`, and nothing else to set up."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    set_up = readme.partition("## Set up")[2].partition("\n## ")[0]
+    set_up = readme.partition("## Install and run")[2].partition("\n## ")[0]
     (block,) = [example for example in examples(set_up) if example.language == "sh"]
 
     assert [line.partition("#")[0].strip() for line in block.text.splitlines()] == ["make run", "make test"]

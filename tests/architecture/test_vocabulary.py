@@ -13,44 +13,42 @@ from tests.architecture.vocabulary import participle_functions, repeated_classes
 
 # Findings that are left in a package. A number here may only fall; a package without one has none.
 RETIRED_LEFT: dict[str, int] = {
-    "apps": 324,
+    "apps": 91,
     "backends": 32,
     "cli": 2,
     "client": 229,
-    "design": 213,
+    "design": 56,
     "engine": 75,
     "expressions": 2,
-    "iac": 161,
+    "iac": 55,
     "iam": 3,
     "keys": 2,
-    "model": 41,
-    "patterns": 155,
+    "model": 39,
+    "patterns": 1,
     "prices": 4,
-    "server": 34,
-    "studio": 330,
-    "triggers": 10,
+    "server": 33,
+    "studio": 168,
     "values": 3,
     "web": 6,
 }
 PARTICIPLES_LEFT: dict[str, int] = {
-    "apps": 80,
+    "apps": 25,
     "backends": 18,
     "cli": 2,
     "client": 75,
-    "design": 84,
+    "design": 16,
     "engine": 24,
     "expressions": 25,
-    "iac": 19,
+    "iac": 10,
     "iam": 5,
     "keys": 2,
     "model": 5,
-    "patterns": 12,
     "protocol": 9,
     "server": 1,
-    "studio": 26,
+    "studio": 24,
     "web": 7,
 }
-REPEATED_CLASSES_LEFT = 247
+REPEATED_CLASSES_LEFT = 156
 
 
 def _check(findings: Iterable[Finding], allowed: int) -> None:

@@ -31,8 +31,7 @@ from tavola.protocol.faults import (
 from tavola.protocol.operations import Service
 from tavola.server.authorization import StrictCallers
 from tavola.server.listener import running
-from tavola.server.safeguards import Safeguards
-from tavola.server.tls import server_context
+from tavola.server.safeguards import Safeguards, tls_context
 from tests.backends.endpoints import SHELLS, asking, deserted, echo, scripted, telling
 from tests.backends.test_embedded import KEY, TABLE
 from tests.server.certificates import make_certificates
@@ -213,7 +212,7 @@ def test_a_certificate_that_nobody_vouches_for_is_told(
 ) -> None:
     """It is another matter than a server that is not there; and so is one that is spoken to in clear."""
     files = make_certificates(tmp_path, "127.0.0.1")
-    safeguards = Safeguards(tls=server_context(files.certificate, files.key))
+    safeguards = Safeguards(tls=tls_context(files.certificate, files.key))
     with Engine.open() as engine, running(engine, safeguards=safeguards) as served:
         with pytest.raises(EndpointUntrusted, match="set AWS_CA_BUNDLE"):
             AwsBackend(endpoint=served.url).call("ListTables", {})

@@ -20,8 +20,7 @@ from tavola.engine import Engine
 from tavola.protocol.faults import ConditionalCheckFailedFault, Fault, UnknownOperationFault
 from tavola.protocol.operations import OPERATIONS, Service
 from tavola.server.listener import running
-from tavola.server.safeguards import Safeguards
-from tavola.server.tls import server_context
+from tavola.server.safeguards import Safeguards, tls_context
 from tests.backends.endpoints import (
     PATIENCE_S,
     SHELLS,
@@ -375,7 +374,7 @@ class Trusting(LocalConfiguration):
 def test_tls(shell: str, tmp_path: Path) -> None:
     """A certificate counts if somebody vouches for it; TLS and clear text that meet are told apart from silence."""
     files = make_certificates(tmp_path, "127.0.0.1")
-    safeguards = Safeguards(tls=server_context(files.certificate, files.key))
+    safeguards = Safeguards(tls=tls_context(files.certificate, files.key))
     with Engine.open() as engine, running(engine, safeguards=safeguards) as served:
         with asking(shell, Trusting(served.url, files.authority)) as backend:
             for _ in range(3):

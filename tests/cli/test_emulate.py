@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from tavola.cli.exits import Exit
-from tavola.server.endpoint import Endpoint
+from tavola.server.endpoint import ServerEndpoint
 from tests.server.raw import ask, request
 
 TABLE: dict[str, Any] = {
@@ -31,7 +31,7 @@ def test_a_server_throttles_when_told_to() -> None:
     try:
         assert process.stdout is not None
         told = json.loads(process.stdout.readline())
-        endpoint = Endpoint(told["host"], told["port"])
+        endpoint = ServerEndpoint(told["host"], told["port"])
         ask(endpoint, request("CreateTable", json.dumps(TABLE).encode()))
         put = {"TableName": "Orders", "Item": {"pk": {"S": "a"}, "body": {"S": "x" * 3000}}}
         answers = [ask(endpoint, request("PutItem", json.dumps(put).encode())) for _ in range(10)]

@@ -16,7 +16,7 @@ import pytest
 
 from tavola import __version__
 from tavola.cli.exits import Exit
-from tavola.server.endpoint import Endpoint
+from tavola.server.endpoint import ServerEndpoint
 from tavola.server.hosts import is_loopback
 from tests.server.raw import Raw, ask, request
 
@@ -37,7 +37,7 @@ def _command(*arguments: str) -> list[str]:
 
 
 @contextmanager
-def _serving(*arguments: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], Endpoint]]:
+def _serving(*arguments: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], ServerEndpoint]]:
     """Give a process and where it listens; the block is free to end it."""
     process = subprocess.Popen(
         _command("--port", "0", "--json", *arguments),
@@ -51,20 +51,20 @@ def _serving(*arguments: str, **environment: str) -> Iterator[tuple[subprocess.P
         line = process.stdout.readline()
         assert line, process.communicate()[1]
         told = json.loads(line)
-        yield process, Endpoint(told["host"], told["port"])
+        yield process, ServerEndpoint(told["host"], told["port"])
     finally:
         process.kill()
         process.communicate()
 
 
-def _ask(endpoint: Endpoint, operation: str, members: dict[str, Any]) -> dict[str, Any]:
+def _ask(endpoint: ServerEndpoint, operation: str, members: dict[str, Any]) -> dict[str, Any]:
     answer = ask(endpoint, request(operation, json.dumps(members).encode()))
     assert answer.status == 200, answer
     found: dict[str, Any] = json.loads(answer.body)
     return found
 
 
-def _until_closed(endpoint: Endpoint) -> None:
+def _until_closed(endpoint: ServerEndpoint) -> None:
     """Wait until nobody listens any more: the process has heard the signal."""
     while True:
         try:

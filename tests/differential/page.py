@@ -1,4 +1,4 @@
-"""The page: the table of known differences in docs/fidelity.md, made from known.toml."""
+"""The page: the table of known differences in docs/reference/fidelity.md, made from known.toml."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import groupby
 from tests.differential.known import Row
 from tests.differential.opponents import ROOT
 
-PAGE = ROOT / "docs" / "fidelity.md"
+PAGE = ROOT / "docs" / "reference" / "fidelity.md"
 BEGIN = "<!-- made by `python -m tests.differential --page` from tests/differential/known.toml -->"
 END = "<!-- end of what is made -->"
 _WIDTH_MAX = 150
@@ -50,7 +50,7 @@ def made_part(text: str) -> str:
 
 
 def write_page(rows: Sequence[Row]) -> None:
-    """Put the table into docs/fidelity.md."""
+    """Put the table into docs/reference/fidelity.md."""
     text = PAGE.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
     after = rest.partition(END)[2]

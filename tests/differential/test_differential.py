@@ -47,7 +47,7 @@ def test_seeded_requests_differ_only_as_known() -> None:
 
 
 def test_the_page_shows_the_rows() -> None:
-    """The table in docs/fidelity.md is the one that known.toml makes."""
+    """The table in docs/reference/fidelity.md is the one that known.toml makes."""
     assert made_part(PAGE.read_text(encoding="utf-8")) == table(ROWS)
 
 

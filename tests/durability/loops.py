@@ -19,7 +19,7 @@ from typing import Any
 from tavola import AsyncConnection, connect_async
 from tavola.backends import embedded
 from tavola.engine import Engine
-from tavola.server.endpoint import Endpoint
+from tavola.server.endpoint import ServerEndpoint
 from tavola.server.listener import Server
 from tests.durability.history import open_store
 from tests.durability.state import scan
@@ -71,7 +71,7 @@ async def _ask(connection: AsyncConnection, task: int) -> None:
         number += len(names)
 
 
-async def _post(endpoint: Endpoint, task: int) -> None:
+async def _post(endpoint: ServerEndpoint, task: int) -> None:
     """Write over HTTP, to the server on the same loop."""
     reader, writer = await asyncio.open_connection(endpoint.host, endpoint.port)
     number = 0

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from tavola.engine import Engine, StoreError, isolation, writes
-from tavola.engine.storage import SqliteTableStore, Store, files, sqlite_table, store
+from tavola.engine.storage import SqliteTableStore, Store, files, store, table_store
 from tests.durability.disk import Disk, Event, Plan
 from tests.durability.history import (
     History,
@@ -145,7 +145,7 @@ def planted_in_store(fault: str | None) -> Iterator[None]:
         with (
             _replaced(files, "_CHECKSUM_VFS", "unix"),
             _replaced(files, "_CHECKED_BYTES_MAX", 0),
-            _replaced(sqlite_table, "crc32", lambda *_: _Never()),
+            _replaced(table_store, "crc32", lambda *_: _Never()),
         ):
             yield
     else:

@@ -11,7 +11,7 @@ import pytest
 
 from tavola.clock import ManualClock
 from tavola.engine import Engine
-from tavola.engine.indexes import expiry_of
+from tavola.engine.writes import expiry_of
 
 START = 1_700_000_000
 YEAR = 365 * 86_400

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tavola.clock import ManualClock
-from tavola.engine.journal import DIFFERS, INSERT, MODIFY, REMOVE, Journal, Timeline, new_image
+from tavola.engine.journal import DIFFERS, INSERT, MODIFY, REMOVE, Journal, LogClock, new_image
 from tavola.engine.storage import Store
 from tavola.keys import Bounds
 
@@ -23,10 +23,10 @@ def store() -> closing[Store]:
     return closing(Store.open(None, sync="off", cache_mb=16))
 
 
-def journal(kept: Store, view: str | None, *, history: bool, timeline: Timeline | None = None) -> Journal:
+def journal(kept: Store, view: str | None, *, history: bool, timeline: LogClock | None = None) -> Journal:
     if not kept.log_numbers():
         kept.create_log(1)
-    return Journal(kept.log(1), timeline or Timeline(ManualClock()), view, history=history, key_names=("pk",))
+    return Journal(kept.log(1), timeline or LogClock(ManualClock()), view, history=history, key_names=("pk",))
 
 
 @given(old=st.binary(max_size=400), new=st.binary(max_size=400), shared=st.binary(max_size=400))
@@ -86,13 +86,13 @@ def test_time_in_a_log_never_goes_back() -> None:
     """When the clock is set back, changes wait at the latest time there was, also after a restart."""
     clock = ManualClock(1_000.0)
     with store() as kept:
-        timeline = Timeline(clock)
+        timeline = LogClock(clock)
         noted = journal(kept, None, history=True, timeline=timeline)
         for moment in (1_000.0, 500.0):
             clock.set(moment)
             timeline.tick()
             noted.note(b"a", INSERT, None, NEW, ITEM)
-        timeline = Timeline(clock)
+        timeline = LogClock(clock)
         again = journal(kept, None, history=True, timeline=timeline)
         for moment in (600.0, 1_001.0):
             clock.set(moment)
@@ -109,7 +109,7 @@ def test_a_moment_is_found_by_halving(times: list[int], asked: int) -> None:
     """The place of a time is that of the last change at or before it."""
     clock = ManualClock()
     with store() as kept:
-        timeline = Timeline(clock)
+        timeline = LogClock(clock)
         noted = journal(kept, None, history=True, timeline=timeline)
         for time in sorted(times):
             clock.set(float(time))

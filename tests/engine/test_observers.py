@@ -89,13 +89,13 @@ class Notes:
         scope: Scope,
         began_s: float,
         took_s: float,
-        touches: Sequence[ItemAccess],
+        accesses: Sequence[ItemAccess],
         fault: Fault | None,
         body: bytes,
     ) -> None:
         """Keep it."""
         assert began_s > 0
-        self.told.append((operation, took_s, tuple(touches), fault, body))
+        self.told.append((operation, took_s, tuple(accesses), fault, body))
 
     @property
     def operations(self) -> list[str]:
@@ -150,10 +150,10 @@ def test_every_operation_is_told_once_with_the_units_that_it_answers(place: Any,
         ask("Scan", {"TableName": "Orders"})
 
     assert notes.operations == [name for name, _ in CALLS]
-    for answer, (name, took_s, touches, fault, body) in zip(answers, notes.told, strict=True):
+    for answer, (name, took_s, accesses, fault, body) in zip(answers, notes.told, strict=True):
         told: dict[str | None, float] = {}
-        for touch in touches:
-            told[touch.index_name] = told.get(touch.index_name, 0.0) + touch.reads + touch.writes
+        for access in accesses:
+            told[access.index_name] = told.get(access.index_name, 0.0) + access.reads + access.writes
         assert told == _units(answer["ConsumedCapacity"]), name
         assert fault is None
         assert took_s > 0
@@ -312,21 +312,21 @@ def test_an_observer_that_fails_does_no_harm(caplog: pytest.LogCaptureFixture) -
 
 
 def test_the_callers_own_visit_is_told_as_if_nobody_looked() -> None:
-    """A visit that keeps touches, as the access log's does, gets the same ones, behind those that it has."""
+    """A context that records accesses, as the access log's does, gets the same ones, behind those that it has."""
     seen = []
     for observer in (None, Notes()):
         with Engine.open() as engine:
             engine.call("CreateTable", ORDERS)
             engine.observe(observer)
-            visit = RequestContext(touches=[])
+            context = RequestContext(accesses=[])
             for name, request in CALLS:
-                engine.call(name, request, visit=visit)
+                engine.call(name, request, context=context)
             units: dict[tuple[str, str | None, bytes | None], tuple[float, float]] = {}
-            for touch in visit.touches or ():
-                place = touch.table, touch.index_name, touch.key
+            for access in context.accesses or ():
+                place = access.table, access.index_name, access.key
                 reads, writes = units.get(place, (0.0, 0.0))
-                units[place] = reads + touch.reads, writes + touch.writes
-            seen.append((units, visit.denied))
+                units[place] = reads + access.reads, writes + access.writes
+            seen.append((units, context.denied))
 
     assert seen[0] == seen[1]
     assert seen[0][0]

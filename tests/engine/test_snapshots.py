@@ -12,7 +12,7 @@ import pytest
 from tavola.clock import ManualClock
 from tavola.engine import Engine, RequestContext, StoreError, copies, history, snapshots
 from tavola.engine.backups import Backups
-from tavola.engine.catalog import Index
+from tavola.engine.catalog import StoredIndex
 from tavola.engine.operations import backups, restores
 from tavola.engine.snapshots import AsOfTableStore
 from tavola.engine.storage.files import connect_file
@@ -94,8 +94,8 @@ def keys(
     engine: Engine, table: str = "things", index: str | None = None, at_s: float | None = None
 ) -> set[str]:
     request = {"TableName": table} | ({} if index is None else {"IndexName": index})
-    visit = None if at_s is None else RequestContext(as_of_us=round(at_s * 1_000_000))
-    found: list[dict[str, Any]] = engine.call("Scan", request, visit=visit)["Items"]
+    context = None if at_s is None else RequestContext(as_of_us=round(at_s * 1_000_000))
+    found: list[dict[str, Any]] = engine.call("Scan", request, context=context)["Items"]
     return {item["pk"]["S"] for item in found}
 
 
@@ -165,8 +165,8 @@ def test_reads_as_of_a_time(engine: Engine, clock: ManualClock) -> None:
     assert keys(engine, at_s=then_s) == {"kept", "changed", "removed"}
     assert keys(engine, index="by-g", at_s=then_s) == {"kept", "changed", "removed"}
     assert keys(engine) == {"kept", "changed", "new"}
-    visit = RequestContext(as_of_us=int(then_s * 1_000_000))
-    got = engine.call("GetItem", {"TableName": "things", "Key": {"pk": {"S": "changed"}}}, visit=visit)
+    context = RequestContext(as_of_us=int(then_s * 1_000_000))
+    got = engine.call("GetItem", {"TableName": "things", "Key": {"pk": {"S": "changed"}}}, context=context)
     assert got["Item"]["g"] == {"S": "x"}
 
 
@@ -196,7 +196,7 @@ def test_the_past_is_not_written(
         request_["ResourceArn"] = engine.call("DescribeTable", {"TableName": "things"})["Table"]["TableArn"]
 
     with pytest.raises(ValidationFault, match="as of a time only reads"):
-        engine.call(operation, request_, visit=RequestContext(as_of_us=int(clock.now() * 1_000_000)))
+        engine.call(operation, request_, context=RequestContext(as_of_us=int(clock.now() * 1_000_000)))
 
     assert not engine.dirty
     assert keys(engine) == set()
@@ -357,9 +357,9 @@ def test_statements_and_vectors_see_the_past(engine: Engine, clock: ManualClock)
         vector = {"L": [{"N": str(number)} for number in numbers]}
         engine.call("PutItem", {"TableName": "arrows", "Item": {"pk": {"S": pk}, "v": vector}})
 
-    def nearest(table: str, visit: RequestContext | None = None) -> list[str]:
+    def nearest(table: str, context: RequestContext | None = None) -> list[str]:
         query = {"TableName": table, "IndexName": "near", "SearchVector": [{"N": "0"}, {"N": "0"}], "TopK": 1}
-        answer = engine.call("SearchVectors", query, visit=visit)
+        answer = engine.call("SearchVectors", query, context=context)
         return [found["Item"]["pk"]["S"] for found in answer["SearchResults"]]
 
     point("a", 1, 1)
@@ -371,7 +371,7 @@ def test_statements_and_vectors_see_the_past(engine: Engine, clock: ManualClock)
 
     assert nearest("arrows", then) == ["a"]
     statement = {"Statement": "SELECT v FROM arrows WHERE pk = 'b'"}
-    assert engine.call("ExecuteStatement", statement, visit=then)["Items"][0]["v"]["L"][0] == {"N": "5"}
+    assert engine.call("ExecuteStatement", statement, context=then)["Items"][0]["v"]["L"][0] == {"N": "5"}
     assert nearest("arrows") == ["b"]
     request = {"SourceTableName": "arrows", "TargetTableName": "old", "RestoreDateTime": clock.now() - 1}
     engine.call("RestoreTableToPointInTime", request)
@@ -794,7 +794,7 @@ def _paged(engine: Engine, at_s: float, *, reverse: bool = False, limit: int = 3
     }
     found: list[str] = []
     while True:
-        answer = engine.call("Query", request, visit=RequestContext(as_of_us=round(at_s * 1_000_000)))
+        answer = engine.call("Query", request, context=RequestContext(as_of_us=round(at_s * 1_000_000)))
         found += [item["pk"]["S"] for item in answer["Items"]]
         if "LastEvaluatedKey" not in answer:
             return found
@@ -815,7 +815,7 @@ def test_an_index_of_the_past_is_undone_once(
     looked_at: list[bytes] = []
     made = snapshots._entry
 
-    def noted(index: Index, image: bytes) -> tuple[bytes, int] | None:
+    def noted(index: StoredIndex, image: bytes) -> tuple[bytes, int] | None:
         looked_at.append(image)
         return made(index, image)
 

@@ -46,10 +46,10 @@ class _Guard:
 
 def test_access_is_denied_by_statement(engine: Engine) -> None:
     """A statement of a batch that is denied is told so by itself, and the others are carried out."""
-    visit = RequestContext(guard=_Guard("'a'"))
+    context = RequestContext(guard=_Guard("'a'"))
     statements = [{"Statement": f"UPDATE tab SET v = 2 WHERE pk = '{key}'"} for key in "ab"]
 
-    answer = engine.call("BatchExecuteStatement", {"Statements": statements}, visit=visit)
+    answer = engine.call("BatchExecuteStatement", {"Statements": statements}, context=context)
 
     assert answer["Responses"] == [
         {"Error": {"Code": "AccessDenied", "Message": "not for you"}},
@@ -60,11 +60,11 @@ def test_access_is_denied_by_statement(engine: Engine) -> None:
 
 
 def test_what_is_touched_is_noted(engine: Engine) -> None:
-    """Statements note what they touch and consume as native requests do."""
+    """Statements note what they access and consume as native requests do."""
 
     def touched(operation: str, request: dict[str, Any]) -> list[tuple[str | None, bool, float, float]]:
         noted: list[ItemAccess] = []
-        engine.call(operation, request, visit=RequestContext(touches=noted))
+        engine.call(operation, request, context=RequestContext(accesses=noted))
         return [(each.index_name, each.key is None, each.reads, each.writes) for each in noted]
 
     query = {"Statement": "SELECT * FROM tab WHERE pk IN ['a', 'b']"}
@@ -125,13 +125,13 @@ def test_the_past_is_only_read() -> None:
     clock.advance(10)
     engine.call("ExecuteStatement", {"Statement": "INSERT INTO tab VALUE {'pk': 'a', 'v': 1}"})
     clock.advance(10)
-    visit = RequestContext(as_of_us=int(clock.now() * 1_000_000))
+    context = RequestContext(as_of_us=int(clock.now() * 1_000_000))
     clock.advance(10)
     engine.call("ExecuteStatement", {"Statement": "UPDATE tab SET v = 2 WHERE pk = 'a'"})
 
-    past = engine.call("ExecuteStatement", {"Statement": "SELECT v FROM tab WHERE pk = 'a'"}, visit=visit)
+    past = engine.call("ExecuteStatement", {"Statement": "SELECT v FROM tab WHERE pk = 'a'"}, context=context)
     with pytest.raises(ValidationFault, match="only reads"):
-        engine.call("ExecuteStatement", {"Statement": "DELETE FROM tab WHERE pk = 'a'"}, visit=visit)
+        engine.call("ExecuteStatement", {"Statement": "DELETE FROM tab WHERE pk = 'a'"}, context=context)
 
     assert past["Items"] == [{"v": {"N": "1"}}]
     assert engine.call("ExecuteStatement", {"Statement": "SELECT v FROM tab"})["Items"] == [{"v": {"N": "2"}}]

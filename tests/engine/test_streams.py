@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tavola.clock import ManualClock
 from tavola.engine import Engine, writes
 from tavola.engine.journal import Journal
-from tavola.engine.streams import Shard, id_of_sequence, read_shard, sequence_number
+from tavola.engine.streams import StreamShard, id_of_sequence, read_shard, sequence_number
 from tavola.protocol.faults import ExpiredIteratorFault, ResourceNotFoundFault, TrimmedDataAccessFault
 
 HOUR = 3_600.0
@@ -352,7 +352,7 @@ def test_a_reader_of_one_shard_passes_over_the_others_quickly(engine: Engine) ->
     log = engine._store.log(engine._store.log_numbers()[0])
     for number in range(30):
         put(engine, "a", number)
-    nowhere = Shard("shardId", 1, 0, 1, 0.0)
+    nowhere = StreamShard("shardId", 1, 0, 1, 0.0)
 
     rows, upto = read_shard(log, nowhere, 0, 10)
 
@@ -367,7 +367,7 @@ def test_large_records_are_read_a_few_at_a_time(engine: Engine, monkeypatch: pyt
     for number in range(60):
         item = {"pk": {"S": "a"}, "sk": {"N": str(number)}, "v": {"S": big}}
         engine.call("PutItem", {"TableName": "Orders", "Item": item})
-    whole = Shard("shardId", 1, 0, 2**32, 0.0)
+    whole = StreamShard("shardId", 1, 0, 2**32, 0.0)
 
     rows, upto = read_shard(log, whole, 0, 1_000)
 

@@ -33,14 +33,14 @@ def _put(engine: Engine, key: str, *numbers: float) -> None:
     engine.call("PutItem", {"TableName": "notes", "Item": {"pk": {"S": key}, "v": vector}})
 
 
-def _found(engine: Engine, visit: RequestContext | None = None) -> str:
+def _found(engine: Engine, context: RequestContext | None = None) -> str:
     request = {
         "TableName": "notes",
         "IndexName": "near",
         "SearchVector": [{"N": "0"}, {"N": "0"}],
         "TopK": 100,
     }
-    answer = engine.call("SearchVectors", request, visit=visit)
+    answer = engine.call("SearchVectors", request, context=context)
     return "".join(each["Item"]["pk"]["S"] for each in answer["SearchResults"])
 
 

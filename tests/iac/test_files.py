@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tavola.iac import FileNotOverwritten, IacError, write_files
-from tavola.iac.signing import is_generated, is_unchanged, sign, signature_line
+from tavola.iac.files import is_generated, is_unchanged, sign, signature_line
 
 
 def made(text: str, *tables: str, holds: tuple[str, ...] = ()) -> str:

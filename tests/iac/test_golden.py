@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tavola.iac import cdk_files, render_template, render_terraform
-from tavola.iac.signing import is_unchanged
+from tavola.iac.files import is_unchanged
 from tests.iac.reading import read_hcl
 from tests.iac.samples import GOLDEN, REVIEWED, SAMPLES, plan_sample, renderings
 

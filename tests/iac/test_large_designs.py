@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tavola.iac import InfrastructurePlan, build_template, cdk_files, render_terraform
-from tavola.iac.grants import Grant
-from tavola.iac.plan import ConsumerPlan, TablePlan
-from tests.iac.reading import resources
+from tavola.iac.grants import ONLY_OVER_TLS, Grant, render_conditions
+from tavola.iac.plan import KEY_ACTIONS, LOG_DAYS, ConsumerPlan, TablePlan
+from tests.iac.reading import read_hcl, resources
 from tests.iac.samples import REVIEWED, SAMPLES, plan_sample
 
 LARGE = tuple(name for name in SAMPLES if name not in REVIEWED)
@@ -210,8 +210,6 @@ def test_policies(plan: InfrastructurePlan) -> None:
 
 
 def _documents(text: str) -> Mapping[str, dict[str, Any]]:
-    from tests.iac.reading import read_hcl
-
     return {
         name: body
         for block in read_hcl(text).get("data", [])
@@ -252,3 +250,139 @@ def test_alarms(plan: InfrastructurePlan) -> None:
     assert {name: body["threshold"] for name, body in module.items()} == {
         alarm.rule.kind.replace("-", "_"): alarm.rule.threshold for alarm in plan.alarms
     }
+
+
+def _joined(value: Any) -> Any:
+    """Return a text that a template joins from parts, so that `${` is not substituted."""
+    return "".join(value["Fn::Join"][1]) if isinstance(value, dict) else value
+
+
+def test_tags_of_tables(plan: InfrastructurePlan) -> None:
+    """Every table has its planned tags in all three formats."""
+    template = of_type(plan, "AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable")
+    module = list(resources(render_terraform(plan), "aws_dynamodb_table").values())
+    constructs = calls(plan, "dynamodb.TableV2")
+
+    for table, properties, body, call in zip(plan.tables, template, module, constructs, strict=True):
+        settings = properties["Replicas"][0] if table.replicas else properties
+        tags = {_joined(each["Key"]): _joined(each["Value"]) for each in settings.get("Tags", ())}
+        assert tags == dict(table.tags)
+        assert body.get("tags", {}) == dict(table.tags)
+        assert call.get("tags", "").count("cdk.CfnTag(") == len(table.tags)
+        assert all(repr(text) in call["tags"] for tag in table.tags.items() for text in tag)
+
+
+def test_descriptions_of_policies(plan: InfrastructurePlan) -> None:
+    """Every policy has its planned description in all three formats."""
+    descriptions = [policy.description for policy in plan.policies]
+    module = resources(render_terraform(plan), "aws_iam_policy")
+
+    assert [each["Description"] for each in of_type(plan, "AWS::IAM::ManagedPolicy")] == descriptions
+    assert [each["description"] for each in module.values()] == descriptions
+    assert [
+        ast.literal_eval(each["description"]) for each in calls(plan, "iam.ManagedPolicy")
+    ] == descriptions
+
+
+def test_terraform_conditions_of_policies(plan: InfrastructurePlan) -> None:
+    """A statement's condition blocks in a module are the planned ones."""
+    documents = _documents(render_terraform(plan))
+    for policy in plan.policies:
+        statements = documents[policy.name.replace("-", "_")]["statement"]
+        for grant, statement in zip(policy.grants, statements, strict=True):
+            conditions = [
+                (each["test"], each["variable"], tuple(each["values"]))
+                for each in statement.get("condition", ())
+            ]
+            assert [(test, key, len(values)) for test, key, values in conditions] == [
+                (each.operator, each.key, len(each.values)) for each in grant.conditions
+            ]
+            for (_, _, values), planned in zip(conditions, grant.conditions, strict=True):
+                plain = [
+                    (one, other)
+                    for one, other in zip(values, planned.values, strict=True)
+                    if "$" not in other
+                ]
+                assert all(one == other for one, other in plain)
+
+
+def test_cdk_statements_of_policies(plan: InfrastructurePlan) -> None:
+    """A managed policy of the app has the planned statements: sid, effect, actions and conditions."""
+    for policy, call in zip(plan.policies, calls(plan, "iam.ManagedPolicy"), strict=True):
+        statements = ast.parse(call["statements"], mode="eval").body
+        assert isinstance(statements, ast.List)
+        for grant, node in zip(policy.grants, statements.elts, strict=True):
+            assert isinstance(node, ast.Call)
+            arguments = {each.arg: each.value for each in node.keywords}
+            assert ast.literal_eval(arguments["sid"]) == grant.sid
+            assert ast.literal_eval(arguments["actions"]) == list(grant.actions)
+            assert ("effect" in arguments) == (grant.effect == "Deny")
+            conditions = ast.literal_eval(arguments["conditions"]) if "conditions" in arguments else {}
+            assert conditions == render_conditions(grant)
+
+
+def test_log_groups(plan: InfrastructurePlan) -> None:
+    """Each function that the plan creates has a log group with its name and the planned retention."""
+    created = [consumer.function for consumer in plan.consumers if not consumer.existing_function]
+    template = of_type(plan, "AWS::Logs::LogGroup")
+    module = resources(render_terraform(plan), "aws_cloudwatch_log_group")
+
+    assert [(each["LogGroupName"]["Fn::Sub"], each["RetentionInDays"]) for each in template] == [
+        (f"/aws/lambda/${{NamePrefix}}{name}", LOG_DAYS) for name in created
+    ]
+    assert [each["retention_in_days"] for each in module.values()] == [LOG_DAYS] * len(created)
+    assert all(name in body["name"] for name, body in zip(created, module.values(), strict=True))
+    assert len(calls(plan, "logs.LogGroup")) == len(created)
+
+
+def test_outputs_and_parameters(plan: InfrastructurePlan) -> None:
+    """A template and a module output every table, stream, policy and failure queue, and ask for what the plan leaves open."""
+    template = build_template(plan)
+    module = read_hcl(render_terraform(plan))
+    outputs = {name: body for block in module["output"] for name, body in block.items()}
+    variables = {name for block in module["variable"] for name in block}
+    streams = [table.name for table in plan.tables if table.stream is not None]
+    queues = [each.function for each in plan.consumers if each.created_destination == "sqs"]
+    created = [consumer for consumer in plan.consumers if not consumer.existing_function]
+
+    expected = len(plan.tables) + len(streams) + len(plan.policies) + len(queues) + plan.makes_key
+    assert len(template["Outputs"]) == expected
+    assert list(outputs["table_arns"]["value"]) == list(plan.names)
+    assert list(outputs.get("stream_arns", {}).get("value", {})) == streams
+    assert list(outputs.get("policy_arns", {}).get("value", {})) == [each.name for each in plan.policies]
+    assert list(outputs.get("failure_queue_urls", {}).get("value", {})) == queues
+    assert ("key_arn" in outputs) == plan.makes_key
+    assert ("CodeBucket" in template["Parameters"]) == ("code_bucket" in variables) == bool(created)
+    assert (
+        ("AlarmTopicArn" in template["Parameters"]) == ("alarm_topic_arns" in variables) == bool(plan.alarms)
+    )
+    assert ("VpcId" in template["Parameters"]) == ("vpc_id" in variables) == plan.endpoint
+    assert sum(name.endswith("_code_key") for name in variables) == len(created)
+
+
+def test_key_and_endpoint_policies(plan: InfrastructurePlan) -> None:
+    """The encryption key is usable only through DynamoDB; the endpoint admits the planned tables and denies plain HTTP."""
+    documents = _documents(render_terraform(plan))
+    keys = of_type(plan, "AWS::KMS::Key")
+    endpoints = of_type(plan, "AWS::EC2::VPCEndpoint")
+    sids = {each["sid"]: each for body in documents.values() for each in body["statement"] if "sid" in each}
+
+    assert (len(keys), len(calls(plan, "kms.Key"))) == (plan.makes_key, plan.makes_key)
+    assert ("ThroughDynamoDB" in sids) == plan.makes_key
+    for key in keys:
+        owner, through = key["KeyPolicy"]["Statement"]
+        assert (owner["Action"], through["Action"]) == ("kms:*", list(KEY_ACTIONS))
+        assert set(through["Condition"]["StringEquals"]) == {"kms:CallerAccount", "kms:ViaService"}
+        assert sids["ThroughDynamoDB"]["actions"] == list(KEY_ACTIONS)
+        assert {each["variable"] for each in sids["ThroughDynamoDB"]["condition"]} == {
+            "kms:CallerAccount",
+            "kms:ViaService",
+        }
+    assert (len(endpoints), len(calls(plan, "ec2.CfnVPCEndpoint"))) == (plan.endpoint, plan.endpoint)
+    for endpoint in endpoints:
+        first, *others = endpoint["PolicyDocument"]["Statement"]
+        assert len(first["Resource"]) == len(sids["TheseTables"]["resources"]) == 2 * len(plan.tables)
+        assert set(first["Condition"]["StringEquals"]) == {"aws:PrincipalAccount"}
+        assert (others[-1]["Effect"], others[-1]["Sid"]) == ("Deny", ONLY_OVER_TLS.sid)
+        unscoped = [action for each in others[:-1] for action in each["Action"]]
+        assert unscoped == list(plan.unscoped_actions) == sids.get("OfNoTable", {}).get("actions", [])

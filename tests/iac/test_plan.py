@@ -23,9 +23,16 @@ from tavola.iac import (
     render_policy,
     render_terraform,
 )
-from tavola.iac.grants import ONLY_OVER_TLS, Grant, PolicyCondition, TableReference
+from tavola.iac.grants import (
+    ONLY_OVER_TLS,
+    POLICY_CHARACTERS_MAX,
+    Grant,
+    PolicyCondition,
+    PolicyPlan,
+    TableReference,
+    split_policy,
+)
 from tavola.iac.identifiers import Identifiers, pascal, python_name, shorten, snake
-from tavola.iac.policy_plan import POLICY_CHARACTERS_MAX, PolicyPlan, split_policy
 from tavola.model.document import Consumer, Design, TableDesign
 from tests.iac.samples import EVERYTHING, SAMPLES, plan_sample
 

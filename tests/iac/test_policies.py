@@ -11,8 +11,8 @@ import pytest
 from tavola.apps.service_desk import model as service_desk
 from tavola.apps.support_desk import model as support_desk
 from tavola.apps.terraform_review import model as terraform_review
-from tavola.iac.leading_keys import escape_pattern, guard_leading_keys, leading_keys
 from tavola.iac.policies import Grant, RolePolicy, derive_policies, render_policy
+from tavola.iac.required_actions import escape_pattern, guard_leading_keys, leading_keys
 from tavola.keys import Template
 from tavola.model.document import AccessPattern, Design, Given, Need, Route, TableDesign, design_of
 from tavola.protocol.policy_documents import parse_policy

@@ -9,7 +9,7 @@ from pathlib import Path
 from tavola import AsyncConnection, Credentials, Engine, connect_async
 from tavola.apps.support_desk import model, service
 from tavola.apps.support_desk.domain import NewFeedback, NewTicket, Role, Status
-from tavola.apps.support_desk.numbers import projector_of
+from tavola.apps.support_desk.metrics import create_projector
 from tavola.apps.support_desk.store import SupportDeskStore
 from tavola.clock import SYSTEM_CLOCK
 from tavola.iac import derive_policies, render_policy
@@ -47,20 +47,24 @@ def test_the_support_desk_works_under_its_generated_policies(tmp_path: Path) -> 
             root, desk = store("AKIDROOT", "root"), store("AKIDdesk", "desk")
             async with root.db, desk.db, db("AKIDnumbers", "numbers") as numbers:
                 await root.create_tables()
-                opened = await service.open_ticket(desk, NewTicket("cust-001", "No paper"), request="once")
-                again = await service.open_ticket(desk, NewTicket("cust-001", "No paper"), request="once")
+                opened = await service.open_ticket(
+                    desk, NewTicket("cust-001", "No paper"), idempotency_key="once"
+                )
+                again = await service.open_ticket(
+                    desk, NewTicket("cust-001", "No paper"), idempotency_key="once"
+                )
                 assert again.replayed
                 ticket_id = opened.value.ticket_id
-                await service.give_feedback(desk, ticket_id, NewFeedback("op-1", 5), request="twice")
+                await service.give_feedback(desk, ticket_id, NewFeedback("op-1", 5), idempotency_key="twice")
                 await service.change_status(desk, ticket_id, Status.PROCESSING)
-                assert (await service.customer_tickets(desk, "cust-001")).items
-                assert (await service.tickets_by_status(desk, Status.PROCESSING)).items
-                assert (await service.ticket_file(desk, ticket_id)) is not None
-                await service.recent_tickets(desk)
-                await service.escalations(desk)
+                assert (await service.list_customer_tickets(desk, "cust-001")).items
+                assert (await service.list_tickets_by_status(desk, Status.PROCESSING)).items
+                assert (await service.get_full_ticket(desk, ticket_id)) is not None
+                await service.list_recent_tickets(desk)
+                await service.list_escalations(desk)
                 await service.start_session(desk, "agent-1", Role.AGENT)
-                await service.dashboard(desk)
+                await service.read_dashboard(desk)
                 async with await numbers.subscribe(model.Tickets, from_="start", follow=False) as changes:
-                    return await projector_of(numbers).follow(changes)
+                    return await create_projector(numbers).follow(changes)
 
         assert asyncio.run(work()) > 0

@@ -34,7 +34,7 @@ APPLICATIONS = {
     "service_desk": (service_desk, Application((service_desk.Tickets,))),
     "support_desk": (
         support_desk,
-        Application(support_desk.TABLES, (support_desk.TicketFeedback, support_desk.TicketFile)),
+        Application(support_desk.TABLES, (support_desk.TicketFeedback, support_desk.FullTicket)),
     ),
     "terraform_review": (terraform_review, Application((terraform_review.Reviews,))),
     "shop": (shop, Application((shop.Shop,), views={shop.Product: shop.Price})),

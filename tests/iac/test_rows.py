@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tavola.apps.support_desk.numbers import MAPPING
+from tavola.apps.support_desk.metrics import MAPPING
 from tavola.iac import PlanOptions, build_template, plan_infrastructure, render_terraform
 from tavola.model.document import Design
 from tests.iac.reading import read_hcl, resources

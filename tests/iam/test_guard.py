@@ -152,11 +152,11 @@ def _writes(owner: str) -> dict[str, dict[str, Any]]:
 
 
 def _allowed(
-    engine: Engine, path: str, request: dict[str, Any], visit: RequestContext, scope: Scope = SCOPE
+    engine: Engine, path: str, request: dict[str, Any], context: RequestContext, scope: Scope = SCOPE
 ) -> bool:
     """Tell whether a request passes the guard; a batch of statements tells each by itself."""
     try:
-        answer = engine.call(path.partition(" ")[0], request, scope, visit)
+        answer = engine.call(path.partition(" ")[0], request, scope, context)
     except AccessDeniedFault:
         return False
     codes = [
@@ -168,10 +168,10 @@ def _allowed(
 @pytest.mark.parametrize("path", [*_reads(""), *_writes("")])
 def test_a_tenant_reaches_their_own_items_alone(engine: Engine, path: str) -> None:
     """On every path a customer gets at their own partition and at nobody else's."""
-    visit = RequestContext(guard=guard(OWN, *NO_SCANS))
+    context = RequestContext(guard=guard(OWN, *NO_SCANS))
 
-    own = _allowed(engine, path, {**_reads("alice"), **_writes("alice")}[path], visit)
-    others = _allowed(engine, path, {**_reads("bob"), **_writes("bob")}[path], visit)
+    own = _allowed(engine, path, {**_reads("alice"), **_writes("alice")}[path], context)
+    others = _allowed(engine, path, {**_reads("bob"), **_writes("bob")}[path], context)
 
     assert own
     assert not others
@@ -201,17 +201,19 @@ def test_every_path_to_an_item_has_the_same_decision(
 ) -> None:
     """Whatever the condition, single, batch, transaction, statement and index agree."""
     statements = [{"Effect": effect, "Condition": condition}, *([{}] if effect == "Deny" else [])]
-    visit = RequestContext(guard=guard(*statements, circumstances=ConnectionProperties(source_ip="10.1.1.1")))
+    context = RequestContext(
+        guard=guard(*statements, circumstances=ConnectionProperties(source_ip="10.1.1.1"))
+    )
 
-    decisions = {path: _allowed(engine, path, request, visit) for path, request in _reads(owner).items()}
-    decisions |= {path: _allowed(engine, path, request, visit) for path, request in _writes(owner).items()}
+    decisions = {path: _allowed(engine, path, request, context) for path, request in _reads(owner).items()}
+    decisions |= {path: _allowed(engine, path, request, context) for path, request in _writes(owner).items()}
 
     assert len(set(decisions.values())) == 1, decisions
 
 
 def test_a_denied_member_denies_the_whole(engine: Engine) -> None:
     """A batch or transaction with one key that is not allowed does nothing, and says which resource it was."""
-    visit = RequestContext(guard=guard(OWN))
+    context = RequestContext(guard=guard(OWN))
     both = [_key("alice"), _key("bob")]
     put = [
         {"Put": {"TableName": "Tickets", "Item": {**_item(owner), "new": {"S": "x"}}}}
@@ -228,7 +230,7 @@ def test_a_denied_member_denies_the_whole(engine: Engine) -> None:
         ("ExecuteStatement", {"Statement": "SELECT * FROM Tickets WHERE pk IN ['alice', 'bob']"}),
     ):
         with pytest.raises(AccessDeniedFault, match=f"on resource: {TABLE} because no identity-based policy"):
-            engine.call(operation, request, SCOPE, visit)
+            engine.call(operation, request, SCOPE, context)
     got = engine.call("GetItem", {"TableName": "Tickets", "Key": _key("alice")}, SCOPE)
     assert "new" not in got["Item"]
 
@@ -318,15 +320,15 @@ def test_streams_have_policies_of_their_own(engine: Engine) -> None:
 def test_a_resource_policy_is_in_force_at_once(engine: Engine) -> None:
     """What is put on a table lets in, and what is taken away keeps out, with the next request."""
     get = {"TableName": "Tickets", "Key": _key("bob")}
-    visit = RequestContext(guard=guard(OWN))
+    context = RequestContext(guard=guard(OWN))
     grant = {"Principal": {"AWS": f"arn:aws:iam::{ACCOUNT}:user/alice"}, "Action": "dynamodb:GetItem"}
     put = {"ResourceArn": TABLE, "Policy": json.dumps(policy(grant))}
 
-    before = _allowed(engine, "GetItem", get, visit)
+    before = _allowed(engine, "GetItem", get, context)
     engine.call("PutResourcePolicy", put, SCOPE)
-    during = _allowed(engine, "GetItem", get, visit)
+    during = _allowed(engine, "GetItem", get, context)
     engine.call("DeleteResourcePolicy", {"ResourceArn": TABLE}, SCOPE)
-    after = _allowed(engine, "GetItem", get, visit)
+    after = _allowed(engine, "GetItem", get, context)
 
     assert (before, during, after) == (False, True, False)
 
@@ -335,50 +337,50 @@ def test_another_accounts_table_is_reached_by_its_arn_and_both_policies(engine: 
     """A table lets another account in by its policy, and nobody who is not let in learns whether it is there."""
     visitor = Directory({OTHER: Account(users={"carol": User(inline={"own": policy({})})})})
     scope = Scope(OTHER, "us-east-1")
-    visit = RequestContext(guard=Guards().guard(visitor, visitor.user(OTHER, "carol"), scope))
+    context = RequestContext(guard=Guards().guard(visitor, visitor.user(OTHER, "carol"), scope))
     get = {"TableName": TABLE, "Key": _key("alice")}
     grant = policy({"Principal": {"AWS": OTHER}, "Action": "dynamodb:GetItem"})
 
     with pytest.raises(
         AccessDeniedFault, match="because no resource-based policy allows the dynamodb:GetItem"
     ):
-        engine.call("GetItem", get, scope, visit)
+        engine.call("GetItem", get, scope, context)
     with pytest.raises(AccessDeniedFault):
-        engine.call("GetItem", {**get, "TableName": f"{TABLE}Absent"}, scope, visit)
+        engine.call("GetItem", {**get, "TableName": f"{TABLE}Absent"}, scope, context)
     engine.call("PutResourcePolicy", {"ResourceArn": TABLE, "Policy": json.dumps(grant)}, SCOPE)
 
-    assert engine.call("GetItem", get, scope, visit)["Item"]["pk"] == {"S": "alice"}
+    assert engine.call("GetItem", get, scope, context)["Item"]["pk"] == {"S": "alice"}
     with pytest.raises(AccessDeniedFault):
-        engine.call("PutItem", {"TableName": TABLE, "Item": _item("alice")}, scope, visit)
+        engine.call("PutItem", {"TableName": TABLE, "Item": _item("alice")}, scope, context)
 
 
 def test_nobody_locks_themselves_out_unawares(engine: Engine) -> None:
     """A policy that denies its author the next one needs a confirmation."""
-    visit = RequestContext(guard=guard({}))
+    context = RequestContext(guard=guard({}))
     closed = policy({"Effect": "Deny", "Principal": "*", "Action": "dynamodb:PutResourcePolicy"})
     put = {"ResourceArn": TABLE, "Policy": json.dumps(closed)}
 
     with pytest.raises(AccessDeniedFault) as refused:
-        engine.call("PutResourcePolicy", put, SCOPE, visit)
-    engine.call("PutResourcePolicy", {**put, "ConfirmRemoveSelfResourceAccess": True}, SCOPE, visit)
+        engine.call("PutResourcePolicy", put, SCOPE, context)
+    engine.call("PutResourcePolicy", {**put, "ConfirmRemoveSelfResourceAccess": True}, SCOPE, context)
 
     assert str(refused.value) == (
         "The new resource policy will not allow you to update the resource policy in the future."
     )
     with pytest.raises(AccessDeniedFault, match="with an explicit deny in a resource-based policy"):
-        engine.call("PutResourcePolicy", {**put, "ConfirmRemoveSelfResourceAccess": True}, SCOPE, visit)
+        engine.call("PutResourcePolicy", {**put, "ConfirmRemoveSelfResourceAccess": True}, SCOPE, context)
 
 
 def test_tags_decide_by_what_they_are_now(engine: Engine) -> None:
     """A table's tags are read with each request, and so are those that a request would give it."""
-    visit = RequestContext(guard=guard({"Condition": {"StringEquals": {"aws:ResourceTag/Team": "red"}}}))
+    context = RequestContext(guard=guard({"Condition": {"StringEquals": {"aws:ResourceTag/Team": "red"}}}))
     get = {"TableName": "Tickets", "Key": _key("alice")}
 
-    before = _allowed(engine, "GetItem", get, visit)
+    before = _allowed(engine, "GetItem", get, context)
     engine.call("TagResource", {"ResourceArn": TABLE, "Tags": [{"Key": "team", "Value": "red"}]}, SCOPE)
 
     assert not before
-    assert _allowed(engine, "GetItem", get, visit)
+    assert _allowed(engine, "GetItem", get, context)
 
 
 def test_circumstances_are_those_of_the_request() -> None:
@@ -444,7 +446,7 @@ def test_a_list_of_another_accounts_table_needs_its_consent(engine: Engine, oper
     """Who may do everything in one account learns nothing of another's table by naming its ARN."""
     foreign = f"arn:aws:dynamodb:us-east-1:{OTHER}:table/Secret"
     engine.call("CreateTable", _table("Secret"), Scope(OTHER, "us-east-1"))
-    visit = RequestContext(guard=guard({}))
+    context = RequestContext(guard=guard({}))
 
-    assert _allowed(engine, operation, {"TableName": "Tickets"}, visit)
-    assert not _allowed(engine, operation, {"TableName": foreign}, visit)
+    assert _allowed(engine, operation, {"TableName": "Tickets"}, context)
+    assert not _allowed(engine, operation, {"TableName": foreign}, context)

@@ -232,7 +232,7 @@ def test_bonds_are_seen_from_both_sides(db: Connection, made: Callable[..., Any]
     friends.bind(Friend(one="ben", other="eve"))
     assert [bond.other for bond in friends.of("ann")] == ["ben", "eve"]
     assert friends.find("ben", "ann").since == 2020
-    assert friends.shared("ann", "ben") == ["eve"]
+    assert friends.find_common("ann", "ben") == ["eve"]
     friends.change(Friend(one="ben", other="ann", since=1999))
     assert friends.find("ann", "ben").since == 1999
     assert friends.part("ben", "ann") is True

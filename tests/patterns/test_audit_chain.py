@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tavola import Attr, Entity, ManualClock, PrimaryKey, Table, attr, connect, to_item
-from tavola.patterns import HistoryAhead, Seals, Versions, digest_of, stored_digest
+from tavola.patterns import DigestReader, HistoryAhead, Versions, digest_of, stored_digest
 from tests.patterns.test_versioning import KINDS, R1, Review, Reviews, ReviewVersion, put
 
 NAME = Reviews.settings.name
@@ -205,13 +205,13 @@ def test_a_digest_is_of_what_is_stored() -> None:
     with connect("memory:") as db:
         db.create_tables(Notes)
         note = db.put(Note(name="a", words="b", tags={"x", "y"}))
-        seals = Seals(db)
-        (seen,) = seals.look([Note.Key(name="a")])
+        reader = DigestReader(db)
+        (seen,) = reader.read([Note.Key(name="a")])
         assert seen is not None
-        assert (seen.digest, seen.astray) == (stored_digest(note), ())
-        assert seals.look([LaterNote.Key(name="a"), Note.Key(name="b")]) == [seen, None]
+        assert (seen.digest, seen.misplaced_keys) == (stored_digest(note), ())
+        assert reader.read([LaterNote.Key(name="a"), Note.Key(name="b")]) == [seen, None]
         db.call("PutItem", {"TableName": "Notes", "Item": {**to_item(note), "extra": {"S": "x"}}})
-        (touched,) = seals.look([Note.Key(name="a")])
+        (touched,) = reader.read([Note.Key(name="a")])
         assert touched is not None
         assert touched.digest != seen.digest
 

@@ -49,16 +49,16 @@ class Outgoing(OutgoingEvents, table=Shop):
     class Key(PrimaryKey["Outgoing"], pk="OUTBOX#{aggregate}", sk="OUTBOX"):
         aggregate: str
 
-    class Waiting(Query["Outgoing"], on=Shop.gsi1, pk="OUTBOX#{lane}", sk="{aggregate}", sparse=True):
-        lane: int
+    class Waiting(Query["Outgoing"], on=Shop.gsi1, pk="OUTBOX#{shard}", sk="{aggregate}", sparse=True):
+        shard: int
         aggregate: Sort[str] = sort()
 
 
 class Relaying(RelayLease, table=Shop):
     """Whose turn it is."""
 
-    class Key(PrimaryKey["Relaying"], pk="RELAY#{lane}", sk="RELAY"):
-        lane: int
+    class Key(PrimaryKey["Relaying"], pk="RELAY#{shard}", sk="RELAY"):
+        shard: int
 
 
 class Told(PublishedEvent, table=Shop):
@@ -267,7 +267,7 @@ def test_what_was_published_is_kept_for_a_while(db: Connection, made: Callable[.
 
 
 def test_one_relay_at_a_time(memory: Connection) -> None:
-    """A lane that another relay holds is left to it; one that shows no life for the lease is taken over."""
+    """A shard that another relay holds is left to it; one that shows no life for the lease is taken over."""
     clock: Any = memory.context.clock
     first, second, consumer = outbox_on(memory), outbox_on(memory), Consumer()
     change(memory, first, "a", 1)
@@ -275,7 +275,7 @@ def test_one_relay_at_a_time(memory: Connection) -> None:
     dead.step(memory)  # it reads the lease
     dead.step(memory)  # and takes it
 
-    assert second.relay(consumer.publish).lanes == ()
+    assert second.relay(consumer.publish).shards == ()
     clock.advance(31)
     assert second.relay(consumer.publish).published == 1
     assert consumer.seen[0].fence > 0
@@ -301,17 +301,17 @@ def test_a_long_round_keeps_its_lease(memory: Connection) -> None:
     assert taken == [0] * 6
 
 
-def test_lanes_are_relayed_apart(memory: Connection) -> None:
-    """Aggregates are spread over lanes, each with a relay of its own; fewer lanes are read as the many they were."""
-    many, consumer = outbox_on(memory, lanes=4), Consumer()
+def test_each_shard_is_relayed_separately(memory: Connection) -> None:
+    """Aggregates are spread over shards, each with a relay of its own; fewer shards are read as the many they were."""
+    many, consumer = outbox_on(memory, shards=4), Consumer()
     for number in range(20):
         change(memory, many, f"o{number}", number)
-    by_lane = [many.relay(consumer.publish, lanes=[lane]).published for lane in range(3)]
-    assert all(by_lane)
-    few = outbox_on(memory, lanes=1, reading=4)
+    by_shard = [many.relay(consumer.publish, shards=[shard]).published for shard in range(3)]
+    assert all(by_shard)
+    few = outbox_on(memory, shards=1, reading=4)
     change(memory, few, "o0", 100)
 
-    assert few.relay(consumer.publish).published == 20 - sum(by_lane) + 1
+    assert few.relay(consumer.publish).published == 20 - sum(by_shard) + 1
     assert len(consumer.last) == 20
 
 
@@ -341,8 +341,8 @@ def test_it_runs_until_it_is_told_to_stop(memory: Connection) -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"lanes": 0}, "lanes"),
-        ({"lanes": 4, "reading": 2}, "lanes"),
+        ({"shards": 0}, "shards"),
+        ({"shards": 4, "reading": 2}, "shards"),
         ({"lease_for": timedelta(0)}, "too short"),
     ],
 )
@@ -388,7 +388,7 @@ def campaign(seed: int, make: Callable[..., Any] = outbox_on, **options: Any) ->
             clock.advance(31)
             make(db, **options).relay(consumer.publish)
         assert consumer.effects == wrote, f"seed {seed}: {consumer.effects} came of {wrote}"
-        assert not list(db.query(Outgoing.Waiting(lane=0))), f"seed {seed}: something is left"
+        assert not list(db.query(Outgoing.Waiting(shard=0))), f"seed {seed}: something is left"
     return len(consumer.seen) - sum(map(len, wrote.values()))
 
 
@@ -422,24 +422,24 @@ def test_a_relay_killed_at_each_of_its_calls_loses_nothing() -> None:
     assert steps > 6
 
 
-def _told(publish: Any, event: OutboxEvent) -> PatternProgram[None]:
+def _publish_directly(publish: Any, event: OutboxEvent) -> PatternProgram[None]:
     yield from call_client(lambda db: publish(event))
 
 
 class CutsFirst(Outbox[Any, Outgoing, Relaying]):
     """A relay that takes events off the list before it publishes them."""
 
-    def _aggregate(self, turn: Any, aggregate: str, publish: Any) -> PatternProgram[None]:
+    def _relay_aggregate(self, turn: Any, aggregate: str, publish: Any) -> PatternProgram[None]:
         row = yield from self._row(aggregate)
         assert row is not None
         events = events_in(row, turn.fence)
-        yield from self._cut(row, events, turn.fence)
+        yield from self._remove_published(row, events, turn.fence)
         for event in events:
-            yield from _told(publish, event)
+            yield from _publish_directly(publish, event)
 
 
 class CutsAnyhow(Outbox[Any, Outgoing, Relaying]):
-    """A relay that cuts as many as it published, whatever is at the front by then."""
+    """A relay that cuts as many as it published, even if others are at the front by then."""
 
     def _write(self, row: Any, changes: Any, when: Any, out: Any) -> PatternProgram[bool]:
         return (yield from super()._write(row, changes, Outgoing.aggregate.exists(), out))

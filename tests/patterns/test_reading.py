@@ -25,7 +25,7 @@ from tavola import (
     connect_async,
     sort,
 )
-from tavola.patterns import OwnWrites, RecipeRefused, Written
+from tavola.patterns import OwnWrites, RecipeRefused, WriteReceipt
 
 
 class Desk(Table):
@@ -126,7 +126,7 @@ def test_an_answer_has_what_was_written(
     clock = ManualClock()
     with _late(clock) as db:
         own = OwnWrites(db, attempts=0)
-        written: list[Written] = []
+        written: list[WriteReceipt] = []
         truth: dict[str, Ticket] = {}
         for ticket_id, verb, customer, rank, state in changes:
             clock.advance(data.draw(st.sampled_from([0, 300, 900])))
@@ -137,7 +137,7 @@ def test_an_answer_has_what_was_written(
             else:
                 db.delete(Ticket.Key(ticket_id=ticket_id))
                 truth.pop(ticket_id, None)
-            written.append(own.written(Ticket.Key(ticket_id=ticket_id)))
+            written.append(own.receipt(Ticket.Key(ticket_id=ticket_id)))
         low = data.draw(st.integers(1, 5))
         questions: list[tuple[Any, Callable[[Ticket], bool]]] = [
             (Ticket.Open(customer="c1"), lambda t: True),
@@ -166,12 +166,12 @@ def test_the_index_alone_would_have_been_wrong() -> None:
     with _late(clock) as db:
         own = OwnWrites(db, attempts=0)
         wrong = 0
-        written: list[Written] = []
+        written: list[WriteReceipt] = []
         for number in range(20):
             clock.advance(600)
             ticket = db.put(Ticket(ticket_id=f"t{number}", customer="c1", rank=number))
             db.delete(Ticket.Key(ticket_id=f"t{number - 1}"))
-            written.append(own.written(ticket))
+            written.append(own.receipt(ticket))
 
             assert own.query(Ticket.Open(customer="c1"), *written).items == (ticket,)
             wrong += db.query(Ticket.Open(customer="c1")).items != [ticket]
@@ -185,7 +185,7 @@ def test_a_late_index_is_waited_for() -> None:
         for number in range(10):
             ticket = db.put(Ticket(ticket_id=f"t{number}", customer="c1", rank=number))
             with db.measured() as spent:
-                found = own.query(Ticket.Open(customer="c1"), own.written(ticket))
+                found = own.query(Ticket.Open(customer="c1"), own.receipt(ticket))
             assert [t.rank for t in found] == list(range(number + 1))
             assert spent.operations["Query"] <= 21
 
@@ -196,7 +196,7 @@ def test_nothing_written_costs_nothing() -> None:
         own = OwnWrites(db)
         db.put(Comment(ticket_id="t1", number=1))
         with db.measured() as spent:
-            own.query(Ticket.Open(customer="c1"), own.written(Comment.Key(ticket_id="t1", number=1)))
+            own.query(Ticket.Open(customer="c1"), own.receipt(Comment.Key(ticket_id="t1", number=1)))
             found = own.query(Comment.Of(ticket_id="t1"))
 
         assert spent.operations == {"Query": 2}
@@ -208,15 +208,15 @@ def test_a_write_travels_as_text() -> None:
     with _late(ManualClock()) as db:
         own = OwnWrites(db, attempts=0)
         ticket = db.put(Ticket(ticket_id="t#1", customer="c1", rank=1))
-        text = str(own.written(ticket))
+        text = str(own.receipt(ticket))
 
-        assert Written.read(text) == own.written(ticket)
-        assert own.query(Ticket.Open(customer="c1"), Written.read(text)).items == (ticket,)
-        assert own.query(Ticket.Open(customer="c2"), Written.read(text)).items == ()
+        assert WriteReceipt.parse(text) == own.receipt(ticket)
+        assert own.query(Ticket.Open(customer="c1"), WriteReceipt.parse(text)).items == (ticket,)
+        assert own.query(Ticket.Open(customer="c2"), WriteReceipt.parse(text)).items == ()
         for wrong in ("", "not base64!", "W10", "eyJhIjoxfQ"):
             with pytest.raises(RecipeRefused, match="does not tell of a write"):
-                Written.read(wrong)
-        forged = Written("Ticket", (("ticket_id", {"S": "t1"}), ("rank", {"S": "x"})))
+                WriteReceipt.parse(wrong)
+        forged = WriteReceipt("Ticket", (("ticket_id", {"S": "t1"}), ("rank", {"S": "x"})))
         with pytest.raises(RecipeRefused, match="tells of no Ticket"):
             own.query(Ticket.Open(customer="c1"), forged)
 
@@ -229,7 +229,7 @@ def test_an_asynchronous_client_reads_its_writes() -> None:
             await db.create_tables(Desk)
             own = OwnWrites(db, attempts=1, pause_s=0)
             ticket = await db.put(Ticket(ticket_id="t1", customer="c1", rank=1))
-            return await own.query(Ticket.Open(customer="c1"), own.written(ticket))
+            return await own.query(Ticket.Open(customer="c1"), own.receipt(ticket))
 
     assert len(asyncio.run(main())) == 1
 

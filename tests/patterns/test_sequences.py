@@ -124,10 +124,10 @@ def _event(kind: str) -> Callable[[int], Event]:
 def test_a_number_and_its_item_are_written_together(db: Connection, made: Callable[..., Any]) -> None:
     """The item of a number is there with it; one that cannot be created takes no number."""
     numbers = made(Sequences, db, Numbers)
-    first = numbers.numbered("t1", _event("note"))
+    first = numbers.create_numbered("t1", _event("note"))
     with pytest.raises(ItemExists):
-        numbers.numbered("t1", lambda number: first)
-    second = numbers.numbered("t1", _event("reply"))
+        numbers.create_numbered("t1", lambda number: first)
+    second = numbers.create_numbered("t1", _event("reply"))
 
     assert (first.number, second.number) == (1, 2)
     assert db.query(Event.InTicket(ticket_id="t1")).items == [first, second]
@@ -142,7 +142,9 @@ def test_threads_leave_no_gap(shared: Connection) -> None:
         found = []
         for turn in range(6):
             try:
-                found.append(numbers.numbered("t1", _failing if turn == 3 else _event(f"by {number}")).number)
+                found.append(
+                    numbers.create_numbered("t1", _failing if turn == 3 else _event(f"by {number}")).number
+                )
             except ZeroDivisionError:
                 pass
         return found
@@ -216,7 +218,7 @@ def test_a_sequence_that_was_put_with_no_number_is_begun(db: Connection, made: C
     numbers = made(Sequences, db, Numbers)
     db.put(Numbers(scope="TICKET#t1", period="all"))
 
-    assert numbers.numbered("TICKET#t1", _event("made")).number == 1
+    assert numbers.create_numbered("TICKET#t1", _event("made")).number == 1
     assert numbers.next("TICKET#t1") == 2
 
 
@@ -228,7 +230,7 @@ def test_a_failure_of_the_service_gives_no_number_twice() -> None:
             Sequences(failing(db, 1, of=SINGLE), Numbers).next("TICKET#t1")
         assert Sequences(db, Numbers).next("TICKET#t1") == 2
 
-        told = Sequences(failing(db, 1, of=TOGETHER), Numbers).numbered("TICKET#t2", _event("made"))
+        told = Sequences(failing(db, 1, of=TOGETHER), Numbers).create_numbered("TICKET#t2", _event("made"))
         assert told.number == 1
         assert Sequences(db, Numbers).last("TICKET#t2") == 1
 

@@ -765,7 +765,7 @@ def test_verification_tells_the_last_seal(chained: Any) -> None:
     told = chained.verify(R1)
 
     assert (told.versions, told.chained_from) == (3, 1)
-    assert told.seal == chained.latest(R1).seal
+    assert told.chain_digest == chained.latest(R1).chain_digest
     assert not chained.verify(Review.Key(review_id="r9"))
 
 
@@ -864,7 +864,7 @@ PAST: dict[str, dict[str, Any]] = {
 
 def test_the_policy_of_the_page_keeps_history() -> None:
     """The guide's policy denies every way to write history but one, and the pattern works under it."""
-    page = (Path(__file__).parents[2] / "docs" / "guide" / "patterns" / "versions.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "patterns" / "versions.md").read_text()
     (policy,) = [json.loads(found) for found in re.findall(r"```json\n(.*?)```", page, re.DOTALL)]
     visit = RequestContext(guard=guard({"Effect": "Allow"}, *policy["Statement"]))
     with Engine.open() as engine, Connection(Guarded(engine, visit)) as db:

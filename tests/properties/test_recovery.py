@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tavola.clock import ManualClock
 from tavola.engine import Engine, RequestContext, copies, history, snapshots
 from tavola.engine.operations import restores
-from tavola.engine.storage import LogRow
+from tavola.engine.storage import ChangeLogRow
 from tavola.engine.storage.change_log import ChangeLog
 from tavola.entropy import SeededEntropy
 
@@ -92,7 +92,7 @@ def latest_us(engine: Engine) -> int:
     told = engine.call("DescribeContinuousBackups", {"TableName": TABLE})["ContinuousBackupsDescription"]
     at_us: int = round(told["PointInTimeRecoveryDescription"]["LatestRestorableDateTime"] * SECOND_US)
     # What was read as of a moment stays so: later writes are later, also if the clock does not go on.
-    engine.call("Scan", {"TableName": TABLE, "Limit": 1}, visit=RequestContext(as_of_us=at_us))
+    engine.call("Scan", {"TableName": TABLE, "Limit": 1}, context=RequestContext(as_of_us=at_us))
     return at_us
 
 
@@ -217,7 +217,7 @@ def check(engine: Engine, moments: list[tuple[int, list[Item]]]) -> None:
                 oracle.call("PutItem", {"TableName": TABLE, "Item": item})
             wanted = answers(oracle.call, TABLE)
             counted = oracle.call("DescribeTable", {"TableName": TABLE})["Table"]
-        found = answers(partial(engine.call, visit=RequestContext(as_of_us=at_us)), TABLE)
+        found = answers(partial(engine.call, context=RequestContext(as_of_us=at_us)), TABLE)
         assert found == wanted, f"the state as of {at_us}"
         target = f"restored{place}"
         engine.call(
@@ -270,7 +270,7 @@ def test_the_past_is_what_it_was(seed: int) -> None:
     campaign(seed)
 
 
-def _last_change(log: ChangeLog, key: bytes, after: int) -> LogRow | None:
+def _last_change(log: ChangeLog, key: bytes, after: int) -> ChangeLogRow | None:
     changes = log.changes_of(key, after, 10_000)
     return changes[-1] if changes else None
 

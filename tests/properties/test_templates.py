@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from enum import Enum, IntEnum
@@ -14,6 +15,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tavola.keys import (
     BoundTemplate,
@@ -121,7 +123,9 @@ ASCENDING = (
     Sort("enum", "rank,04", st.sampled_from(RANKS), RANKS, RANKS.index),
 )
 DESCENDING = tuple(
-    replace(sort, spec=f"{sort.spec},desc".lstrip(",")) for sort in ASCENDING if not sort.part.mode
+    dataclasses.replace(sort, spec=f"{sort.spec},desc".lstrip(","))
+    for sort in ASCENDING
+    if not sort.part.mode
 )
 LOSSLESS = (*ASCENDING, *DESCENDING)
 LOSSY = (

@@ -13,12 +13,11 @@ from tavola.engine import Engine
 from tavola.entropy import SeededEntropy
 from tavola.protocol.operations import OPERATIONS
 from tavola.server.access_log import AccessLog
-from tavola.server.callers import Callers, Peer
+from tavola.server.callers import CallerVerifier, Peer
 from tavola.server.dispatch import Dispatch
 from tavola.server.hosts import Hosts
 from tavola.server.log_files import files_of
-from tavola.server.served_engine import ServedEngine
-from tavola.server.wire import Wire
+from tavola.server.responses import ResponseEncoder, ServedEngine
 
 AUTHORIZATION = (
     b"AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20261101/eu-west-1/dynamodb/aws4_request, "
@@ -30,7 +29,12 @@ class Attended:
     """Asks, and reads the log when it is closed."""
 
     def __init__(
-        self, engine: ServedEngine, log: AccessLog, path: Path, clock: ManualClock, callers: Callers | None
+        self,
+        engine: ServedEngine,
+        log: AccessLog,
+        path: Path,
+        clock: ManualClock,
+        callers: CallerVerifier | None,
     ):
         self.engine = engine
         self.log = log
@@ -39,7 +43,7 @@ class Attended:
         self._peer = Peer("192.0.2.7")
         self._dispatch = Dispatch(
             engine,
-            Wire(clock, SeededEntropy(1)),
+            ResponseEncoder(clock, SeededEntropy(1)),
             engine.collect_writes,
             hosts=Hosts("127.0.0.1"),
             callers=callers,
@@ -89,7 +93,7 @@ class Attended:
 
 @contextmanager
 def attended(
-    folder: Path, callers: Callers | None = None, engine: ServedEngine | None = None
+    folder: Path, callers: CallerVerifier | None = None, engine: ServedEngine | None = None
 ) -> Iterator[Attended]:
     """Give a dispatcher on an engine in memory, with its log in a folder."""
     clock = ManualClock(1_793_525_400.25)

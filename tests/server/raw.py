@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 
-from tavola.server.endpoint import Endpoint
-from tavola.server.limits import ServerLimits
+from tavola.server.endpoint import ServerEndpoint
 from tavola.server.listener import running
+from tavola.server.safeguards import ServerLimits
 from tests.server.standin import StandIn
 
 JSON = "application/x-amz-json-1.0"
@@ -29,7 +29,7 @@ class Answer:
 class Raw:
     """One connection."""
 
-    def __init__(self, endpoint: Endpoint, *, receive_buffer: int | None = None) -> None:
+    def __init__(self, endpoint: ServerEndpoint, *, receive_buffer: int | None = None) -> None:
         self.socket = socket.socket()
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
@@ -98,14 +98,14 @@ def request(
 
 
 @contextmanager
-def served(engine: StandIn | None = None, **limits: float) -> Iterator[Endpoint]:
+def served(engine: StandIn | None = None, **limits: float) -> Iterator[ServerEndpoint]:
     """Give a server in a thread, with some of its limits changed."""
     changed = ServerLimits(**limits)  # type: ignore[arg-type]  # the caller names them; numbers all
     with running(engine or StandIn(), limits=changed) as endpoint:
         yield endpoint
 
 
-def ask(endpoint: Endpoint, data: bytes) -> Answer:
+def ask(endpoint: ServerEndpoint, data: bytes) -> Answer:
     """Send one request on a connection of its own and return its answer."""
     with Raw(endpoint) as client:
         client.send(data)

@@ -45,11 +45,11 @@ class StandIn:
         return self.more_to_tend > 0
 
     def execute(
-        self, operation: str, body: bytes, scope: Scope, visit: RequestContext | None = None
+        self, operation: str, body: bytes, scope: Scope, context: RequestContext | None = None
     ) -> bytes:
         self.calls.append((operation, scope))
-        if visit is not None and visit.touches is not None:
-            visit.touches.append(ItemAccess(table_arn(scope, "Orders"), None, body, 0.5, 0.0))
+        if context is not None and context.accesses is not None:
+            context.accesses.append(ItemAccess(table_arn(scope, "Orders"), None, body, 0.5, 0.0))
         match operation:
             case "PutItem":
                 assert self._held, "the server writes inside a group"

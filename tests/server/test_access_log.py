@@ -21,9 +21,8 @@ from tavola.protocol.operations import OPERATIONS
 from tavola.server.access_log import AccessLog, key_hash, secret_path
 from tavola.server.callers import Caller
 from tavola.server.errors import AccessLogUnusable
-from tavola.server.responses import ResponseQueue
+from tavola.server.responses import ResponseEncoder, ResponseQueue
 from tavola.server.scrubbing import texts_in
-from tavola.server.wire import Wire
 from tests.conformance.sentences import HASH, MULTI, STORED, TABLE, Row
 from tests.server.attended import Attended, attended
 from tests.server.standin import StandIn
@@ -413,8 +412,8 @@ def test_what_was_not_kept_is_not_told_as_done(tmp_path: Path, caplog: pytest.Lo
     async def live() -> list[bytes]:
         loop = asyncio.get_running_loop()
         with attended(tmp_path, engine=engine) as server:
-            wire = Wire(server.clock, SeededEntropy(1))
-            commits = ResponseQueue(engine, wire, loop, server.log)
+            encoder = ResponseEncoder(server.clock, SeededEntropy(1))
+            commits = ResponseQueue(engine, encoder, loop, server.log)
             server.log.attach(loop, lambda: commits.group_is_open)
             sent: list[bytes] = []
             fields = {b"x-amz-target": b"DynamoDB_20120810.PutItem", b"content-type": b"application/json"}

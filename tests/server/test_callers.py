@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tavola.protocol.arns import Scope
-from tavola.server.callers import OpenCallers, Peer
+from tavola.server.callers import Peer
+from tavola.server.dispatch import OpenCallers
 
 HEADER = b"AWS4-HMAC-SHA256 Credential=%b/20261101/eu-west-1/dynamodb/aws4_request, SignedHeaders=host, Signature=%b"
 
@@ -60,4 +61,4 @@ def test_callers_of_one_connection_are_bounded() -> None:
     for number in range(100):
         callers.admit(b"/", _fields(b"KEY%d" % number), b"", peer)
 
-    assert len(peer.known) <= 16
+    assert len(peer.callers) <= 16

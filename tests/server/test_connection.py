@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 
 from tavola.clock import ManualClock
 from tavola.entropy import SeededEntropy
-from tavola.server.connection import Connection, Service
+from tavola.server.connection import ClientConnection, Service
 from tavola.server.dispatch import Dispatch
-from tavola.server.limits import ServerLimits
-from tavola.server.responses import ResponseQueue
-from tavola.server.wire import Wire
+from tavola.server.responses import ResponseEncoder, ResponseQueue
+from tavola.server.safeguards import ServerLimits
 from tests.server.standin import StandIn
 
 PUT = b"POST / HTTP/1.1\r\nX-Amz-Target: DynamoDB_20120810.PutItem\r\nContent-Type: application/json\r\n"
@@ -97,11 +96,11 @@ class Bench:
         self.engine = StandIn()
         self.transport = Transport()
         loop = cast(asyncio.AbstractEventLoop, self.loop)
-        wire = Wire(ManualClock(), SeededEntropy(7))
-        commits = ResponseQueue(self.engine, wire, loop)
-        dispatch = Dispatch(self.engine, wire, commits.open_group)
-        self.service = Service(loop, wire, dispatch, commits, limits or ServerLimits())
-        self.connection = Connection(self.service)
+        encoder = ResponseEncoder(ManualClock(), SeededEntropy(7))
+        commits = ResponseQueue(self.engine, encoder, loop)
+        dispatch = Dispatch(self.engine, encoder, commits.open_group)
+        self.service = Service(loop, encoder, dispatch, commits, limits or ServerLimits())
+        self.connection = ClientConnection(self.service)
         self.connection.connection_made(cast(asyncio.Transport, self.transport))
 
     def feed(self, data: bytes) -> None:
@@ -234,7 +233,7 @@ def test_one_turn_does_not_do_everything() -> None:
 
 def test_answers_that_wait_for_a_commit_are_bounded() -> None:
     """Large answers that a commit holds back end the turn of their connection."""
-    bench = Bench(ServerLimits(turn_answer_bytes_max=1000))
+    bench = Bench(ServerLimits(turn_response_bytes_max=1000))
     bench.engine.answer_bytes = 900
     scan = GET.replace(b"GetItem", b"Scan") + b"Content-Length: 2\r\n\r\n{}"
     bench.feed(_put(b"a") + scan * 10)

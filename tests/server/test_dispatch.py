@@ -11,9 +11,9 @@ from tavola.clock import ManualClock
 from tavola.entropy import SeededEntropy
 from tavola.protocol.arns import Scope
 from tavola.protocol.operations import OPERATIONS
-from tavola.server.callers import OpenCallers, Peer
-from tavola.server.dispatch import READS, TARGETS, Dispatch
-from tavola.server.wire import Wire
+from tavola.server.callers import Peer
+from tavola.server.dispatch import READS, TARGETS, Dispatch, OpenCallers
+from tavola.server.responses import ResponseEncoder
 from tests.server.standin import StandIn
 
 FIELDS = {b"x-amz-target": b"DynamoDB_20120810.GetItem", b"content-type": b"application/x-amz-json-1.0"}
@@ -26,7 +26,7 @@ def engine() -> StandIn:
 
 @pytest.fixture
 def dispatch(engine: StandIn) -> Dispatch:
-    return Dispatch(engine, Wire(ManualClock(), SeededEntropy(1)), engine.collect_writes)
+    return Dispatch(engine, ResponseEncoder(ManualClock(), SeededEntropy(1)), engine.collect_writes)
 
 
 def _asked(
@@ -176,7 +176,7 @@ def test_only_what_writes_opens_a_group(engine: StandIn) -> None:
         engine.collect_writes()
         opened.append("group")
 
-    dispatch = Dispatch(engine, Wire(ManualClock(), SeededEntropy(1)), begin)
+    dispatch = Dispatch(engine, ResponseEncoder(ManualClock(), SeededEntropy(1)), begin)
     _asked(dispatch)
     assert opened == []
     _asked(dispatch, x_amz_target=b"DynamoDB_20120810.PutItem")
@@ -216,7 +216,7 @@ def test_probes_are_answered_in_json(dispatch: Dispatch, engine: StandIn) -> Non
 def test_a_strict_server_tells_probes_the_status_alone(engine: StandIn) -> None:
     """Whoever can reach it can probe it; what failed, and where, is for the server's own log."""
     strict = Dispatch(
-        engine, Wire(ManualClock(), SeededEntropy(1)), engine.collect_writes, callers=OpenCallers()
+        engine, ResponseEncoder(ManualClock(), SeededEntropy(1)), engine.collect_writes, callers=OpenCallers()
     )
     engine.write_failure = "the disk of /srv/secret failed"
 

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from tavola.server.endpoint import Endpoint
+from tavola.server.endpoint import ServerEndpoint
 from tests.server.raw import Raw, ask, request, served
 from tests.server.standin import StandIn
 
@@ -18,12 +18,12 @@ KB = 1024
 
 
 @pytest.fixture(scope="module")
-def endpoint() -> Iterator[Endpoint]:
+def endpoint() -> Iterator[ServerEndpoint]:
     with served(body_bytes_max=256 * KB) as endpoint:
         yield endpoint
 
 
-def test_a_connection_is_used_again(endpoint: Endpoint) -> None:
+def test_a_connection_is_used_again(endpoint: ServerEndpoint) -> None:
     """Requests follow each other on one connection."""
     with Raw(endpoint) as client:
         for number in range(50):
@@ -34,7 +34,7 @@ def test_a_connection_is_used_again(endpoint: Endpoint) -> None:
             assert client.answer().body == body
 
 
-def test_pipelined_requests_are_answered_in_order(endpoint: Endpoint) -> None:
+def test_pipelined_requests_are_answered_in_order(endpoint: ServerEndpoint) -> None:
     """Answers come in the order of the requests: reads, writes and refusals mixed."""
     parts: list[bytes] = []
     expected: list[tuple[int, bytes]] = []
@@ -55,7 +55,7 @@ def test_pipelined_requests_are_answered_in_order(endpoint: Endpoint) -> None:
     assert [(each.status, each.body if each.status == 200 else b"") for each in answers] == expected
 
 
-def test_a_request_may_come_a_byte_at_a_time(endpoint: Endpoint) -> None:
+def test_a_request_may_come_a_byte_at_a_time(endpoint: ServerEndpoint) -> None:
     """However the bytes are cut, the request is the same."""
     with Raw(endpoint) as client:
         client.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -67,7 +67,7 @@ def test_a_request_may_come_a_byte_at_a_time(endpoint: Endpoint) -> None:
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 4096])
-def test_a_body_may_come_in_chunks(endpoint: Endpoint, chunk: int) -> None:
+def test_a_body_may_come_in_chunks(endpoint: ServerEndpoint, chunk: int) -> None:
     """A chunked body is put together; extensions and trailers are passed over."""
     body = json.dumps({"key": "chunked", "text": "x" * 3000}).encode()
     pieces = [body[start : start + chunk] for start in range(0, len(body), chunk)]
@@ -80,7 +80,7 @@ def test_a_body_may_come_in_chunks(endpoint: Endpoint, chunk: int) -> None:
         assert client.answer().body == body
 
 
-def test_http_1_0_closes_after_its_answer(endpoint: Endpoint) -> None:
+def test_http_1_0_closes_after_its_answer(endpoint: ServerEndpoint) -> None:
     """An old client gets its answer and the end; one that asks to stay, stays."""
     with Raw(endpoint) as client:
         client.send(request(version="1.0"))
@@ -93,7 +93,7 @@ def test_http_1_0_closes_after_its_answer(endpoint: Endpoint) -> None:
 
 
 @pytest.mark.parametrize("operation", ["GetItem", "PutItem"])
-def test_connection_close_is_obeyed(endpoint: Endpoint, operation: str) -> None:
+def test_connection_close_is_obeyed(endpoint: ServerEndpoint, operation: str) -> None:
     """A client that says it is done gets its answer, and then the connection ends."""
     with Raw(endpoint) as client:
         client.send(request(operation, Connection="close"))
@@ -101,7 +101,7 @@ def test_connection_close_is_obeyed(endpoint: Endpoint, operation: str) -> None:
         assert client.closed()
 
 
-def test_what_follows_the_last_request_is_not_answered(endpoint: Endpoint) -> None:
+def test_what_follows_the_last_request_is_not_answered(endpoint: ServerEndpoint) -> None:
     """After `Connection: close` nothing more is done for the client."""
     with Raw(endpoint) as client:
         client.send(request(Connection="close") + request("PutItem", b'{"key":"never"}'))
@@ -112,7 +112,7 @@ def test_what_follows_the_last_request_is_not_answered(endpoint: Endpoint) -> No
 
 
 @pytest.mark.parametrize("operation", ["GetItem", "PutItem"])
-def test_a_client_that_closed_its_side_is_answered(endpoint: Endpoint, operation: str) -> None:
+def test_a_client_that_closed_its_side_is_answered(endpoint: ServerEndpoint, operation: str) -> None:
     """Half-closed, a connection still carries the answers to what was asked before."""
     with Raw(endpoint) as client:
         client.send(request(operation) * 40)
@@ -122,7 +122,7 @@ def test_a_client_that_closed_its_side_is_answered(endpoint: Endpoint, operation
 
 
 @pytest.mark.parametrize("cut", [5, 60, -1])
-def test_a_truncated_request_is_refused(endpoint: Endpoint, cut: int) -> None:
+def test_a_truncated_request_is_refused(endpoint: ServerEndpoint, cut: int) -> None:
     """A request that ends in the middle is a 400, whether in its head or in its body."""
     with Raw(endpoint) as client:
         client.send(request()[:cut])
@@ -131,7 +131,7 @@ def test_a_truncated_request_is_refused(endpoint: Endpoint, cut: int) -> None:
         assert client.closed()
 
 
-def test_a_client_that_waits_is_bidden_to_go_on(endpoint: Endpoint) -> None:
+def test_a_client_that_waits_is_bidden_to_go_on(endpoint: ServerEndpoint) -> None:
     """`Expect: 100-continue` is answered before the body, after what was asked earlier."""
     body = b'{"key":"expected"}'
     whole = request("PutItem", body, Expect="100-continue")
@@ -142,7 +142,7 @@ def test_a_client_that_waits_is_bidden_to_go_on(endpoint: Endpoint) -> None:
         assert client.answer().body == b"{}"
 
 
-def test_an_offer_of_another_protocol_is_passed_over(endpoint: Endpoint) -> None:
+def test_an_offer_of_another_protocol_is_passed_over(endpoint: ServerEndpoint) -> None:
     """A client that offers HTTP/2 is answered in HTTP/1.1, body and all, and so is what follows."""
     offer = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c", "HTTP2_Settings": "AAMAAABk"}
     body = b'{"key":"upgrade"}'
@@ -182,7 +182,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("data", MALFORMED.values(), ids=MALFORMED.keys())
-def test_malformed_http_is_refused(endpoint: Endpoint, data: bytes) -> None:
+def test_malformed_http_is_refused(endpoint: ServerEndpoint, data: bytes) -> None:
     """What is no HTTP is a 400 and the end of the connection; what came before it is answered first."""
     with Raw(endpoint) as client:
         client.send(request("PutItem") + data)
@@ -193,13 +193,13 @@ def test_malformed_http_is_refused(endpoint: Endpoint, data: bytes) -> None:
         assert client.closed()
 
 
-def test_a_long_length_in_zeros_is_a_length(endpoint: Endpoint) -> None:
+def test_a_long_length_in_zeros_is_a_length(endpoint: ServerEndpoint) -> None:
     """Leading zeros, however many, change nothing."""
     assert ask(endpoint, request(Content_Length="0" * 5000 + "11")).status == 200
 
 
 @pytest.mark.parametrize("pieces", [1, 2, 50])
-def test_a_head_that_is_too_large_is_refused(endpoint: Endpoint, pieces: int) -> None:
+def test_a_head_that_is_too_large_is_refused(endpoint: ServerEndpoint, pieces: int) -> None:
     """Request line and headers may have 16 KB; more is a 400, in one piece or in many."""
     room = 16 * KB - len(request(X_Pad="p").removesuffix(b'{"key":"k"}')) + 1
     fits, over = request(X_Pad="p" * room), request(X_Pad="p" * (room + 1))
@@ -216,7 +216,7 @@ def test_a_head_that_is_too_large_is_refused(endpoint: Endpoint, pieces: int) ->
         assert client.closed()
 
 
-def test_an_endless_head_is_refused(endpoint: Endpoint) -> None:
+def test_an_endless_head_is_refused(endpoint: ServerEndpoint) -> None:
     """A head that never ends is refused when it is too large, not when its sender tires."""
     with Raw(endpoint) as client:
         client.send(b"GET / HTTP/1.1\r\n" + b"X-Header: 0123456789\r\n" * 1000)
@@ -224,7 +224,7 @@ def test_an_endless_head_is_refused(endpoint: Endpoint) -> None:
         assert client.closed()
 
 
-def test_large_bodies_leave_the_heads_between_them_alone(endpoint: Endpoint) -> None:
+def test_large_bodies_leave_the_heads_between_them_alone(endpoint: ServerEndpoint) -> None:
     """The limit on a head counts the head alone, wherever the reads cut the stream."""
     body = json.dumps({"key": "large", "text": "x" * 100 * KB}).encode()
     with Raw(endpoint) as client:
@@ -232,7 +232,7 @@ def test_large_bodies_leave_the_heads_between_them_alone(endpoint: Endpoint) -> 
         assert [client.answer().status for _ in range(20)] == [200] * 20
 
 
-def test_a_body_that_is_too_large_is_refused_before_it_comes(endpoint: Endpoint) -> None:
+def test_a_body_that_is_too_large_is_refused_before_it_comes(endpoint: ServerEndpoint) -> None:
     """The declared length is enough to refuse a body."""
     with Raw(endpoint) as client:
         client.send(request(body=b"x", Content_Length=str(256 * KB + 1), Expect="100-continue"))
@@ -241,12 +241,12 @@ def test_a_body_that_is_too_large_is_refused_before_it_comes(endpoint: Endpoint)
         assert client.closed()
 
 
-def test_a_client_that_sends_all_the_same_can_read_the_refusal(endpoint: Endpoint) -> None:
+def test_a_client_that_sends_all_the_same_can_read_the_refusal(endpoint: ServerEndpoint) -> None:
     """The refusal reaches a client that sends the whole body before it reads."""
     assert ask(endpoint, request("PutItem", b"x" * 8 * KB * KB)).status == 413
 
 
-def test_a_body_may_be_as_large_as_the_limit(endpoint: Endpoint) -> None:
+def test_a_body_may_be_as_large_as_the_limit(endpoint: ServerEndpoint) -> None:
     """The limit itself is allowed."""
     start = b'{"key":"full","text":"'
     body = start + b"x" * (256 * KB - len(start) - 2) + b'"}'
@@ -256,7 +256,7 @@ def test_a_body_may_be_as_large_as_the_limit(endpoint: Endpoint) -> None:
 
 
 @pytest.mark.parametrize("chunk", [1, 100_000])
-def test_chunks_are_counted_as_they_come(endpoint: Endpoint, chunk: int) -> None:
+def test_chunks_are_counted_as_they_come(endpoint: ServerEndpoint, chunk: int) -> None:
     """A chunked body that grows past the limit is refused there, however it is cut."""
     head = request(body=b"", Content_Length="", Transfer_Encoding="chunked")
     piece = b"%x\r\n%b\r\n" % (chunk, b"x" * chunk)

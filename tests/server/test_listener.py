@@ -12,10 +12,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from tavola.server.endpoint import Endpoint
+from tavola.server.endpoint import ServerEndpoint
 from tavola.server.errors import AddressInUse, AddressUnusable
-from tavola.server.limits import ServerLimits
 from tavola.server.listener import Server, open_sockets, running
+from tavola.server.safeguards import ServerLimits
 from tests.server.raw import Raw, ask, request
 from tests.server.standin import StandIn
 
@@ -51,7 +51,7 @@ def test_a_name_with_several_addresses_has_one_port() -> None:
 )
 def test_an_endpoint_has_a_url_that_a_client_can_use(host: str, url: str) -> None:
     """A server on every address is reached on this machine's own; IPv6 has its brackets."""
-    assert Endpoint(host, 8000).url == url
+    assert ServerEndpoint(host, 8000).url == url
 
 
 def test_a_taken_port_is_told() -> None:
@@ -71,7 +71,7 @@ def test_an_unusable_address_is_told(host: str, port: int) -> None:
 
 
 @contextmanager
-def _started(limits: ServerLimits) -> Iterator[tuple[Endpoint, Callable[[], Future[None]]]]:
+def _started(limits: ServerLimits) -> Iterator[tuple[ServerEndpoint, Callable[[], Future[None]]]]:
     """Give a server in a thread, and what begins to stop it."""
     ready: Future[tuple[asyncio.AbstractEventLoop, Server]] = Future()
 

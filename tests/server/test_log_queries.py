@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tavola.server.access_log import secret_of
-from tavola.server.log_queries import LogQuery, hash_of_item, parse_moment, read_records
+from tavola.server.log_queries import AccessLogQuery, hash_of_item, parse_moment, read_records
 from tests.server.attended import attended
 from tests.server.test_access_log import KEY, ORDERS
 
@@ -36,23 +36,23 @@ NINE_S = 1_793_525_400.0  # 09:30:00
 @pytest.mark.parametrize(
     ("query", "found"),
     [
-        (LogQuery(), ["CreateTable", "PutItem", "GetItem", "GetItem", "Query"]),
-        (LogQuery(operation="getitem"), ["GetItem", "GetItem"]),
-        (LogQuery(table="Orders"), ["CreateTable", "PutItem", "GetItem"]),
-        (LogQuery(index="by-x"), ["Query"]),
-        (LogQuery(user="AKIDEXAMPLE", error="none"), ["CreateTable", "PutItem", "GetItem"]),
-        (LogQuery(user="000000000000", operation="PutItem"), ["PutItem"]),
-        (LogQuery(user="nobody"), []),
-        (LogQuery(error="any"), ["GetItem", "Query"]),
-        (LogQuery(error="AccessDenied"), ["GetItem"]),
-        (LogQuery(error="ValidationException"), ["Query"]),
-        (LogQuery(decision="refused"), ["GetItem"]),
-        (LogQuery(since_s=NINE_S + 5), ["Query"]),
-        (LogQuery(until_s=NINE_S + 5, table="Orders"), ["CreateTable", "PutItem", "GetItem"]),
-        (LogQuery(key="0" * 16), []),
+        (AccessLogQuery(), ["CreateTable", "PutItem", "GetItem", "GetItem", "Query"]),
+        (AccessLogQuery(operation="getitem"), ["GetItem", "GetItem"]),
+        (AccessLogQuery(table="Orders"), ["CreateTable", "PutItem", "GetItem"]),
+        (AccessLogQuery(index="by-x"), ["Query"]),
+        (AccessLogQuery(user="AKIDEXAMPLE", error="none"), ["CreateTable", "PutItem", "GetItem"]),
+        (AccessLogQuery(user="000000000000", operation="PutItem"), ["PutItem"]),
+        (AccessLogQuery(user="nobody"), []),
+        (AccessLogQuery(error="any"), ["GetItem", "Query"]),
+        (AccessLogQuery(error="AccessDenied"), ["GetItem"]),
+        (AccessLogQuery(error="ValidationException"), ["Query"]),
+        (AccessLogQuery(decision="refused"), ["GetItem"]),
+        (AccessLogQuery(since_s=NINE_S + 5), ["Query"]),
+        (AccessLogQuery(until_s=NINE_S + 5, table="Orders"), ["CreateTable", "PutItem", "GetItem"]),
+        (AccessLogQuery(key="0" * 16), []),
     ],
 )
-def test_records_are_found(path: Path, query: LogQuery, found: list[str]) -> None:
+def test_records_are_found(path: Path, query: AccessLogQuery, found: list[str]) -> None:
     """A query finds the records that have all it asks for, oldest first."""
     assert [record["eventName"] for _, record in read_records(path, query)] == found
 
@@ -61,7 +61,7 @@ def test_an_item_is_found_by_its_key(path: Path) -> None:
     """With the log's secret, the calls for one item are found; without the range attribute, its partition's."""
     secret = secret_of(path)
     wanted = hash_of_item(secret, KEY)
-    assert [record["eventName"] for _, record in read_records(path, LogQuery(key=wanted))] == [
+    assert [record["eventName"] for _, record in read_records(path, AccessLogQuery(key=wanted))] == [
         "PutItem",
         "GetItem",
     ]
@@ -91,9 +91,9 @@ def test_a_torn_line_is_passed_over(path: Path) -> None:
     path.with_name("access.log.1").write_bytes(b"".join(lines[:3]) + lines[3][:50] + b"\n")
     path.write_bytes(lines[4])
 
-    names = [record["eventName"] for _, record in read_records(path, LogQuery())]
+    names = [record["eventName"] for _, record in read_records(path, AccessLogQuery())]
     assert names == ["CreateTable", "PutItem", "GetItem", "Query"]
-    assert all(json.loads(line) == record for line, record in read_records(path, LogQuery()))
+    assert all(json.loads(line) == record for line, record in read_records(path, AccessLogQuery()))
 
 
 @pytest.mark.parametrize(

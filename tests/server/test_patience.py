@@ -100,7 +100,7 @@ def test_a_client_that_never_takes_its_answers_is_cut() -> None:
     """An answer that nobody takes is dropped with its connection."""
     engine = StandIn()
     engine.answer_bytes = 20_000_000
-    with served(engine, answer_s=0.2) as endpoint, Raw(endpoint, receive_buffer=4096) as client:
+    with served(engine, response_s=0.2) as endpoint, Raw(endpoint, receive_buffer=4096) as client:
         client.send(request("Scan"))
         wait_until(lambda: len(engine.calls) == 1)
         time_out = time.monotonic() + 5

@@ -11,8 +11,7 @@ import pytest
 from tavola.clock import ManualClock
 from tavola.entropy import SeededEntropy
 from tavola.protocol.accounts import DEFAULT_SCOPE
-from tavola.server.responses import ResponseQueue
-from tavola.server.wire import CONTINUE, Payload, Wire
+from tavola.server.responses import CONTINUE, Payload, ResponseEncoder, ResponseQueue
 from tests.server.standin import StandIn
 
 
@@ -52,7 +51,7 @@ def turns() -> Turns:
 @pytest.fixture
 def commits(engine: StandIn, turns: Turns) -> ResponseQueue:
     loop = cast(asyncio.AbstractEventLoop, turns)
-    return ResponseQueue(engine, Wire(ManualClock(), SeededEntropy(1)), loop)
+    return ResponseQueue(engine, ResponseEncoder(ManualClock(), SeededEntropy(1)), loop)
 
 
 def _write(commits: ResponseQueue, engine: StandIn, client: Client, answer: bytes) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.arns import Scope
-from tavola.server.scopes import _known, scope_of_request
+from tavola.server.dispatch import _scopes, scope_of_request
 
 SIGNED = "AWS4-HMAC-SHA256 Credential={}, SignedHeaders=host;x-amz-date, Signature=00ff"
 
@@ -90,5 +90,5 @@ def test_what_is_remembered_is_bounded() -> None:
         _scope(f"{number}/20261115/eu-west-1/dynamodb/aws4_request")
     _scope("x" * 10_000)
 
-    assert len(_known) <= 1024
-    assert all(len(prefix) <= 256 for prefix in _known)
+    assert len(_scopes) <= 1024
+    assert all(len(prefix) <= 256 for prefix in _scopes)

@@ -14,7 +14,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from tavola.engine import Engine
-from tavola.server.endpoint import Endpoint
+from tavola.server.endpoint import ServerEndpoint
 from tavola.server.listener import running
 from tests.server.raw import Raw, ask, request
 
@@ -29,20 +29,20 @@ HASH: dict[str, Any] = {
 
 
 @pytest.fixture
-def endpoint() -> Iterator[Endpoint]:
+def endpoint() -> Iterator[ServerEndpoint]:
     with Engine.open() as engine, running(engine) as endpoint:
         yield endpoint
 
 
 @pytest.fixture
-def dynamodb(endpoint: Endpoint) -> Iterator[DynamoDBClient]:
+def dynamodb(endpoint: ServerEndpoint) -> Iterator[DynamoDBClient]:
     client = _client(endpoint)
     client.create_table(TableName="Orders", **HASH)
     yield client
     client.close()
 
 
-def _client(endpoint: Endpoint, key: str = "tavola", region: str = "us-east-1") -> DynamoDBClient:
+def _client(endpoint: ServerEndpoint, key: str = "tavola", region: str = "us-east-1") -> DynamoDBClient:
     client: DynamoDBClient = boto3.client(
         "dynamodb",
         endpoint_url=endpoint.url,
@@ -97,7 +97,7 @@ def test_errors_are_what_the_sdk_expects(dynamodb: DynamoDBClient) -> None:
     assert invalid.value.response["Error"]["Code"] == "ValidationException"
 
 
-def test_tables_belong_to_an_account_and_a_region(endpoint: Endpoint, dynamodb: DynamoDBClient) -> None:
+def test_tables_belong_to_an_account_and_a_region(endpoint: ServerEndpoint, dynamodb: DynamoDBClient) -> None:
     """The credential's account and region tell tables apart, and are in their ARNs."""
     other = _client(endpoint, key="123456789012", region="eu-west-1")
     try:
@@ -112,7 +112,7 @@ def test_tables_belong_to_an_account_and_a_region(endpoint: Endpoint, dynamodb: 
     assert described["TableArn"] == "arn:aws:dynamodb:us-east-1:000000000000:table/Orders"
 
 
-def test_many_clients_write_at_once(endpoint: Endpoint, dynamodb: DynamoDBClient) -> None:
+def test_many_clients_write_at_once(endpoint: ServerEndpoint, dynamodb: DynamoDBClient) -> None:
     """Each of many concurrent increments counts once."""
     body = json.dumps(
         {
@@ -163,7 +163,7 @@ BAD_BODIES = {
 
 
 @pytest.mark.parametrize("body", BAD_BODIES.values(), ids=BAD_BODIES.keys())
-def test_a_bad_body_is_the_clients_mistake(endpoint: Endpoint, body: bytes) -> None:
+def test_a_bad_body_is_the_clients_mistake(endpoint: ServerEndpoint, body: bytes) -> None:
     """No body, however broken, gives a 5xx or costs the connection."""
     with Raw(endpoint) as client:
         for operation in ("PutItem", "GetItem", "Query", "BatchWriteItem", "CreateTable", "ListTables"):
@@ -173,7 +173,7 @@ def test_a_bad_body_is_the_clients_mistake(endpoint: Endpoint, body: bytes) -> N
             assert answer.status == 400 or operation == "ListTables"
 
 
-def test_an_unknown_operation_is_told(endpoint: Endpoint) -> None:
+def test_an_unknown_operation_is_told(endpoint: ServerEndpoint) -> None:
     """An operation that DynamoDB does not have is refused as unknown, not as a failure."""
     answer = ask(endpoint, request("InventTable", b"{}"))
 

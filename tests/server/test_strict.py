@@ -22,10 +22,9 @@ from tavola.engine import Engine
 from tavola.iam import DirectoryFile
 from tavola.server.access_log import AccessLog
 from tavola.server.authorization import StrictCallers
-from tavola.server.endpoint import Endpoint
+from tavola.server.endpoint import ServerEndpoint
 from tavola.server.listener import running
-from tavola.server.safeguards import Safeguards
-from tavola.server.tls import server_context
+from tavola.server.safeguards import Safeguards, tls_context
 from tests.server.certificates import make_certificates
 from tests.server.directories import (
     ACCOUNT,
@@ -56,7 +55,7 @@ KEY: dict[str, Any] = {"pk": {"S": "o#1"}}
 class Strict:
     """A server, and its clients by their keys."""
 
-    endpoint: Endpoint
+    endpoint: ServerEndpoint
     folder: Path
     authority: Path | None
 
@@ -85,7 +84,7 @@ def _strict(folder: Path, *, tls: bool = False) -> Iterator[Strict]:
     certificates = make_certificates(folder, "localhost", "127.0.0.1") if tls else None
     log = AccessLog(folder / "access.log")
     safeguards = Safeguards(
-        tls=None if certificates is None else server_context(certificates.certificate, certificates.key),
+        tls=None if certificates is None else tls_context(certificates.certificate, certificates.key),
         callers=StrictCallers(DirectoryFile(directory), SYSTEM_CLOCK),
         log=log,
     )

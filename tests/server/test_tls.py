@@ -11,11 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tavola.server.endpoint import Endpoint
-from tavola.server.limits import ServerLimits
+from tavola.server.endpoint import ServerEndpoint
 from tavola.server.listener import running
-from tavola.server.safeguards import Safeguards
-from tavola.server.tls import server_context
+from tavola.server.safeguards import Safeguards, ServerLimits, tls_context
 from tests.server.certificates import make_certificates
 from tests.server.raw import PATIENCE_S, Raw, request
 from tests.server.standin import StandIn
@@ -24,7 +22,7 @@ from tests.server.standin import StandIn
 class Secure(Raw):
     """One connection over TLS; the server must be who its certificate says."""
 
-    def __init__(self, endpoint: Endpoint, authority: Path) -> None:
+    def __init__(self, endpoint: ServerEndpoint, authority: Path) -> None:
         super().__init__(endpoint)
         context = ssl.create_default_context(cafile=authority)
         self.socket = context.wrap_socket(self.socket, server_hostname=endpoint.host)
@@ -32,9 +30,9 @@ class Secure(Raw):
 
 
 @contextmanager
-def _served(folder: Path, **limits: float) -> Iterator[tuple[Endpoint, Path]]:
+def _served(folder: Path, **limits: float) -> Iterator[tuple[ServerEndpoint, Path]]:
     files = make_certificates(folder, "127.0.0.1")
-    safeguards = Safeguards(tls=server_context(files.certificate, files.key))
+    safeguards = Safeguards(tls=tls_context(files.certificate, files.key))
     changed = ServerLimits(**limits)  # type: ignore[arg-type]  # the caller names them; numbers all
     with running(StandIn(), limits=changed, safeguards=safeguards) as endpoint:
         yield endpoint, files.authority

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tavola.server.errors import CertificateUnusable
-from tavola.server.tls import server_context
+from tavola.server.safeguards import tls_context
 from tests.server.certificates import make_certificates
 
 LOCKED = """\
@@ -24,7 +24,7 @@ AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=
 def test_a_pair_makes_a_context(tmp_path: Path) -> None:
     """A certificate and its own key are taken; nothing older than TLS 1.2 is spoken."""
     files = make_certificates(tmp_path, "localhost")
-    context = server_context(files.certificate, files.key)
+    context = tls_context(files.certificate, files.key)
 
     assert context.minimum_version == ssl.TLSVersion.TLSv1_2
 
@@ -50,7 +50,7 @@ def test_a_wrong_pair_is_told(tmp_path: Path) -> None:
     ]
     for certificate, key, reason in wrong:
         with pytest.raises(CertificateUnusable) as told:
-            server_context(certificate, key)
+            tls_context(certificate, key)
         assert reason in str(told.value)
         assert str(certificate) in str(told.value)
         assert str(key) in str(told.value)

@@ -23,7 +23,6 @@ from tavola.server.safeguards import Safeguards
 from tavola.studio.api.access import (
     ExplainRequest,
     LogRequest,
-    PrincipalsRequest,
     explain_access,
     list_principals,
     read_log,
@@ -31,6 +30,7 @@ from tavola.studio.api.access import (
 from tavola.studio.endpoint import encode_response
 from tavola.studio.problems import RequestRefused, problem_of
 from tavola.studio.studio import LogQuery, Studio, TablesLocation
+from tavola.studio.types import NoParameters
 
 R = TypeVar("R")
 
@@ -246,7 +246,7 @@ def test_a_malformed_request_is_refused_as_dynamodb_refuses_it(studio: Studio) -
 
 def test_everybody_in_the_directory_can_be_asked_about(studio: Studio) -> None:
     """Users, roles and the root, each with the policies that it has."""
-    told = run(list_principals(studio, PrincipalsRequest()))
+    told = run(list_principals(studio, NoParameters()))
 
     assert [(each.kind, each.name) for each in told.principals] == [
         ("user", "ann"),
@@ -377,7 +377,7 @@ def test_without_a_log_or_a_directory_the_answer_says_how_to_have_one(studio: St
     """An empty page tells what to start."""
     bare = Studio(db=studio.db, where=studio.where)
 
-    for asked in (read_log(bare, LogRequest()), list_principals(bare, PrincipalsRequest())):
+    for asked in (read_log(bare, LogRequest()), list_principals(bare, NoParameters())):
         with pytest.raises(RequestRefused) as refused:
             run(asked)
         assert "tavola" in refused.value.problem.remedy

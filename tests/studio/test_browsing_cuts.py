@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tavola.studio.api.data import QueryPageRequest, read_query_page
 from tavola.studio.endpoint import encode_response
 from tavola.studio.key_text import KeyPiece
-from tavola.studio.queries.key_shapes import KeyEncoder, KeyTextShape
 from tavola.studio.queries.planner import ItemQuery
+from tavola.studio.queries.rows import KeyEncoder, KeyTextShape
 from tavola.studio.recognition import Recogniser, designed_keys
 from tests.studio.browsed import browsed, shop_design
 

@@ -19,12 +19,13 @@ from tavola.studio.api.data import (
     read_query_page,
     run_statement,
 )
-from tavola.studio.api.tables import TableRequest, describe_table
+from tavola.studio.api.tables import describe_table
 from tavola.studio.endpoint import encode_response
 from tavola.studio.problems import RequestRefused
 from tavola.studio.queries.conditions import QueryCondition
 from tavola.studio.queries.planner import ItemQuery
 from tavola.studio.queries.rows import CollectionRequest
+from tavola.studio.types import TableRequest
 from tests.studio.browsed import REGION, Browsed, browsed
 
 TABLE = "studio-shop"

@@ -29,6 +29,7 @@ from tavola.studio.api.changes import (
     stream_state,
 )
 from tavola.studio.changes import (
+    BYTES_MAX,
     CHANGES_MAX,
     Actors,
     ChangeFilter,
@@ -38,7 +39,6 @@ from tavola.studio.changes import (
     decode_position,
     encode_position,
 )
-from tavola.studio.changes.follower import BYTES_MAX
 from tavola.studio.problems import RequestRefused, problem_of
 from tavola.studio.recognition import load_recogniser
 from tavola.studio.studio import Studio, TablesLocation
@@ -542,7 +542,7 @@ def test_silence_is_broken_by_signs_of_life() -> None:
         async with orders() as studio:
             teller = ChangeRenderer(await load_recogniser(studio, "Orders"), Actors(None), ChangeFilter())
             manners = FollowOptions(poll_s=0.01, beat_s=0.01)
-            follower = await StreamFollower.open(studio.db, "Orders", teller, start="latest", manners=manners)
+            follower = await StreamFollower.open(studio.db, "Orders", teller, start="latest", options=manners)
             async with aclosing(follower.messages()) as messages:
                 first, second = await anext(messages), await anext(messages)
 

@@ -32,10 +32,11 @@ from tavola.model.document import Design
 from tavola.prices import load_book
 from tavola.studio.api import BY_NAME
 from tavola.studio.api import cost as api
-from tavola.studio.api.cost import CostOptionsRequest, MonthlyCost, VectorsRequest
-from tavola.studio.cost import CalculationRequest, CostAssumptions, CostRequest, CostSliders
+from tavola.studio.api.cost import MonthlyCost
+from tavola.studio.cost import CalculationRequest, CostAssumptions, CostRequest
 from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import DeclaredDesign, Studio, TablesLocation
+from tavola.studio.types import NoParameters
 from tests.command_line import invoked, printed_json
 
 APPLICATIONS = (
@@ -73,7 +74,7 @@ def answered(name: str, asked: CostRequest, **more: Any) -> MonthlyCost:
     async def story() -> MonthlyCost:
         studio = studio_of(name, **more)
         async with studio.db:
-            return await api.monthly_cost(studio, asked)
+            return api.monthly_cost(studio, asked)
 
     return asyncio.run(story())
 
@@ -115,7 +116,7 @@ def test_every_assumption_is_an_option_of_the_command_line() -> None:
 
 def test_a_moved_slider_is_a_design_that_the_command_line_takes(tmp_path: Path) -> None:
     """The altered design is a document, and `tavola cost` prints of it what the page shows."""
-    sliders = CostSliders(
+    sliders = Sliders(
         reads=3.0, writes=0.5, item_bytes=1.7, items=2.0, indexes=2, peak=4.0, consistency="strong", transactions="none",
         rates={"prod-tickets-unified/Ticket.ByCustomer": 333.0},
     )  # fmt: skip
@@ -125,7 +126,7 @@ def test_a_moved_slider_is_a_design_that_the_command_line_takes(tmp_path: Path) 
     async def document() -> str:
         studio = studio_of(APPLICATIONS[0])
         async with studio.db:
-            return (await api.export_design(studio, asked)).text
+            return (api.export_design(studio, asked)).text
 
     file = tmp_path / "altered.json"
     file.write_text(asyncio.run(document()), "utf-8")
@@ -141,13 +142,13 @@ def test_a_moved_slider_is_a_design_that_the_command_line_takes(tmp_path: Path) 
 
 def test_a_part_of_a_design_is_a_document_by_itself(tmp_path: Path) -> None:
     """A table whose consumers write to another one is altered alone, and the command line reads it."""
-    asked = CostRequest(tables=("prod-tickets-unified",), sliders=CostSliders(reads=2.0))
+    asked = CostRequest(tables=("prod-tickets-unified",), sliders=Sliders(reads=2.0))
     told = answered(APPLICATIONS[0], asked)
 
     async def document() -> str:
         studio = studio_of(APPLICATIONS[0])
         async with studio.db:
-            return (await api.export_design(studio, asked)).text
+            return (api.export_design(studio, asked)).text
 
     file = tmp_path / "altered.json"
     file.write_text(asyncio.run(document()), "utf-8")
@@ -169,9 +170,9 @@ def test_designs_that_call_entities_alike_have_no_command() -> None:
                 designs=APPLICATIONS[:2],
             )
             with pytest.raises(RequestRefused) as refused:
-                await api.export_design(studio, CostRequest())
+                api.export_design(studio, CostRequest())
             assert refused.value.problem.code == "design-unwritable"
-            return await api.monthly_cost(studio, CostRequest())
+            return api.monthly_cost(studio, CostRequest())
 
     told = asyncio.run(story())
 
@@ -189,7 +190,7 @@ def test_a_command_has_every_digit() -> None:
     async def story() -> Any:
         studio = studio_of(APPLICATIONS[1])
         async with studio.db:
-            return await api.calculate_cost(studio, asked)
+            return api.calculate_cost(studio, asked)
 
     told = asyncio.run(story())
     month = answered(APPLICATIONS[0], CostRequest(assumptions=CostAssumptions(storage_gb=storage)))
@@ -272,8 +273,8 @@ def test_one_of_several_designs_is_a_month_of_its_own() -> None:
                 designs=names,
                 declared=declared,
             )
-            options = await api.list_options(studio, CostOptionsRequest())
-            return options, [await api.monthly_cost(studio, CostRequest(design=name)) for name in names]
+            options = await api.list_options(studio, NoParameters())
+            return options, [api.monthly_cost(studio, CostRequest(design=name)) for name in names]
 
     options, told = asyncio.run(story())
     assert options.designs == names
@@ -382,7 +383,7 @@ def test_the_calculator_is_the_command_lines(asked: CalculationRequest, words: s
     async def story() -> Any:
         studio = studio_of(APPLICATIONS[1])
         async with studio.db:
-            return await api.calculate_cost(studio, asked)
+            return api.calculate_cost(studio, asked)
 
     told = asyncio.run(story())
 
@@ -406,10 +407,11 @@ def test_an_index_of_whole_items_doubles_writes_and_storage() -> None:
 
 def test_what_cannot_be_is_refused() -> None:
     """Numbers that nothing can have, and names that the design has not, are refused with what to give."""
+    for body in (b'{"sliders": {"reads": -1}}', b'{"sliders": {"peak": 0.5}}'):
+        with pytest.raises(CostRefused):
+            BY_NAME["POST /cost"].parse_body(body)
     for asked, kind in (
-        (CostRequest(sliders=CostSliders(reads=-1)), CostRefused),
-        (CostRequest(sliders=CostSliders(peak=0.5)), CostRefused),
-        (CostRequest(sliders=CostSliders(rates={"nothing": 1.0})), CostRefused),
+        (CostRequest(sliders=Sliders(rates={"nothing": 1.0})), CostRefused),
         (CostRequest(assumptions=CostAssumptions(target=10)), CostRefused),
         (CostRequest(assumptions=CostAssumptions(date="soon")), CostRefused),
         (CostRequest(assumptions=CostAssumptions(prices="patterns", region="us-east-1")), CostRefused),
@@ -439,7 +441,7 @@ def test_a_region_without_a_book_takes_the_one_that_commands_begin_with() -> Non
     async def story(region: str) -> str:
         studio = studio_of(APPLICATIONS[1], region=region)
         async with studio.db:
-            return (await api.list_options(studio, CostOptionsRequest())).region
+            return (await api.list_options(studio, NoParameters())).region
 
     assert asyncio.run(story("us-west-2")) == "us-west-2"
     assert asyncio.run(story("eu-west-1")) == "us-east-1"
@@ -472,7 +474,7 @@ def test_vector_indexes_are_told_with_their_bytes() -> None:
     async def story() -> Any:
         async with connect_async(engine) as db:
             studio = Studio(db=db, where=TablesLocation("memory", "memory:", "us-east-1"))
-            return await api.list_vector_indexes(studio, VectorsRequest())
+            return await api.list_vector_indexes(studio, NoParameters())
 
     [found] = asyncio.run(story()).indexes
     engine.close()
@@ -487,7 +489,7 @@ def test_rows_for_a_spreadsheet_are_the_command_lines() -> None:
     async def story() -> str:
         studio = studio_of(APPLICATIONS[2])
         async with studio.db:
-            return (await api.export_csv(studio, CostRequest())).text
+            return (api.export_csv(studio, CostRequest())).text
 
     assert asyncio.run(story()) == invoked("cost", APPLICATIONS[2], "--csv").stdout
 
@@ -497,4 +499,4 @@ def test_endpoints_take_what_pages_send() -> None:
     endpoint = BY_NAME["POST /cost"]
     asked = endpoint.parse_body(b'{"sliders": {"reads": 2}, "assumptions": {"region": "us-west-2"}}')
 
-    assert asked == CostRequest(assumptions=CostAssumptions(region="us-west-2"), sliders=CostSliders(reads=2))
+    assert asked == CostRequest(assumptions=CostAssumptions(region="us-west-2"), sliders=Sliders(reads=2))

@@ -22,12 +22,11 @@ from tavola.keys import KeyAttribute, KeySchema
 from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.faults import ProvisionedThroughputExceededFault, TransactionCanceledFault
 from tavola.studio.monitoring import heat_recorder
-from tavola.studio.monitoring.heat_diagnosis import diagnose
+from tavola.studio.monitoring.heat_diagnosis import diagnose, window_traffic
 from tavola.studio.monitoring.heat_keys import KEYS_SHOWN, hottest_items, hottest_keys
 from tavola.studio.monitoring.heat_map import ROWS_MAX, build_layout, column_count, paint_cells
 from tavola.studio.monitoring.heat_recorder import TIERS, HeatRecorder, HeatWindow
 from tavola.studio.monitoring.heat_slots import HeatSlot, merge_slots
-from tavola.studio.monitoring.heat_traffic import window_traffic
 from tavola.studio.monitoring.key_order import SchemaKeys, hash_count, natural, partition_of
 from tavola.studio.problems import RequestRefused
 from tests.studio.asking import Asking
@@ -55,8 +54,8 @@ class Planting:
     def read(self, name: str, units: float = 0.5) -> None:
         self.note("GetItem", ItemAccess(ARN, None, key(name), units, 0.0))
 
-    def note(self, operation: str, *touches: ItemAccess, fault: Any = None) -> None:
-        self.recorder.note(operation, DEFAULT_SCOPE, self.clock.now(), 0.001, touches, fault, b"")
+    def note(self, operation: str, *accesses: ItemAccess, fault: Any = None) -> None:
+        self.recorder.note(operation, DEFAULT_SCOPE, self.clock.now(), 0.001, accesses, fault, b"")
 
     def window(self, seconds: int = 600) -> HeatWindow:
         end = int(self.clock.now()) + 1
@@ -690,7 +689,7 @@ def test_throttled_keys_are_told(desk: Desk) -> None:
         in found["diagnosis"][0]["sentence"]
     )
     assert hottest_["partitions"][0]["throttles"] == refused
-    assert hottest_["insights"]["throttled"][0]["label"] == "TICKET#9"
+    assert hottest_["insights"]["throttled"][0]["key"] == {"pk": {"S": "TICKET#9"}}
     assert found["limits"] == {
         "partition_reads": 3000,
         "partition_writes": 1000,
@@ -881,10 +880,10 @@ def test_a_log_that_somebody_else_wrote_is_passed_over(desk: Desk) -> None:
 def test_a_whole_map_is_small() -> None:
     """A thousand keys over six hundred seconds: the cells are well under a megabyte."""
     planting = Planting()
-    touches = [(ItemAccess(ARN, None, key(f"K#{number}"), 0.0, 1.0),) for number in range(1_000)]
+    accesses = [(ItemAccess(ARN, None, key(f"K#{number}"), 0.0, 1.0),) for number in range(1_000)]
     for second in range(600):
-        for touch in touches[second % 10 :: 10]:
-            planting.recorder.note("PutItem", DEFAULT_SCOPE, NOW + second, 0.0, touch, None, b"")
+        for access in accesses[second % 10 :: 10]:
+            planting.recorder.note("PutItem", DEFAULT_SCOPE, NOW + second, 0.0, access, None, b"")
     planting.clock.set(NOW + 599.0)
     window = planting.window(600)
     layout = build_layout(window, KEYS)

@@ -14,19 +14,18 @@ from tavola.model.document import design_of
 from tavola.studio.api import items, transfer
 from tavola.studio.api.items import (
     DeleteItemRequest,
-    FormsRequest,
     GetItemRequest,
-    MeasureItemRequest,
     PutItemRequest,
     delete_item,
     get_item,
-    list_forms,
     measure_item,
     put_item,
     undo_write,
 )
+from tavola.studio.api.tables import list_forms
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.problems import RequestRefused
+from tavola.studio.types import TableRequest
 from tests.studio.edited import DESIGN, Club, Member, Stage, State, club, key_of, plain_table
 
 TEN: dict[str, Any] = {
@@ -94,7 +93,7 @@ def test_what_cannot_have_stood_is_refused(before: dict[str, Any]) -> None:
         item = {"id": {"S": "a"}, "n": {"N": "1"}}
         for ask, asked in (
             (put_item, PutItemRequest("plain", item, before=before)),
-            (measure_item, MeasureItemRequest("plain", item, before)),
+            (measure_item, PutItemRequest("plain", item, before)),
             (delete_item, DeleteItemRequest("plain", before)),
             (undo_write, items.UndoRequest("plain", before, item)),
         ):
@@ -108,7 +107,7 @@ def test_the_measure_is_what_the_engine_counts() -> None:
     """Bytes and units of a write, on the table and on each index, are those that DynamoDB then tells."""
     with club() as stage:
         before, after = edited(stage, 1, name={"S": "x" * 3000}, town={"S": "Bari"})
-        told = stage.ask(measure_item, MeasureItemRequest("studio-club", after, before))
+        told = stage.ask(measure_item, PutItemRequest("studio-club", after, before))
 
         done = stage.ask(put_item, PutItemRequest("studio-club", after, before))
 
@@ -122,7 +121,7 @@ def test_an_index_is_told_to_be_entered_and_left() -> None:
     """Each index says what the write does to it."""
     with club() as stage:
         before, after = edited(stage, 1, town=None)
-        told = stage.ask(measure_item, MeasureItemRequest("studio-club", after, before))
+        told = stage.ask(measure_item, PutItemRequest("studio-club", after, before))
 
         assert {index.index: index.effect for index in told.indexes} == {
             "states": "updated", "towns": "leaves", "points": "leaves",
@@ -154,7 +153,7 @@ def test_what_is_wrong_is_told_at_its_place(
     """A flaw has the path of the very value, and the words of DynamoDB; it is refused when it is saved too."""
     with club(design=None) as stage:
         before, after = edited(stage, 1, **{attribute: value})
-        told = stage.ask(measure_item, MeasureItemRequest("studio-club", after, before))
+        told = stage.ask(measure_item, PutItemRequest("studio-club", after, before))
 
         assert [(flaw.path, words in flaw.text) for flaw in told.issues] == [(path, True)]
         with pytest.raises(RequestRefused, match="DynamoDB would not take"):
@@ -168,7 +167,7 @@ def test_too_deep_is_told_at_the_depth() -> None:
         value = {"L": [value]}
     with club(design=None) as stage:
         _, after = edited(stage, 1, deep=value)
-        (flaw,) = stage.ask(measure_item, MeasureItemRequest("studio-club", after)).issues
+        (flaw,) = stage.ask(measure_item, PutItemRequest("studio-club", after)).issues
 
         assert "Nesting Levels" in flaw.text
         assert flaw.path == ("deep", *["0"] * NESTING_LEVELS_MAX)
@@ -178,7 +177,7 @@ def test_several_flaws_are_told_at_once() -> None:
     """DynamoDB tells the first; a person is told all."""
     with club(design=None) as stage:
         _, after = edited(stage, 1, a={"SS": []}, b={"N": "x"}, SK=None)
-        flaws = stage.ask(measure_item, MeasureItemRequest("studio-club", after)).issues
+        flaws = stage.ask(measure_item, PutItemRequest("studio-club", after)).issues
 
         assert [flaw.path for flaw in flaws] == [("a",), ("b",)]
 
@@ -187,7 +186,7 @@ def test_a_changed_field_takes_its_keys_along() -> None:
     """Every key that a field feeds is made anew, the lock counts on, and the client finds nothing stale."""
     with club() as stage:
         before, after = edited(stage, 1, state={"S": "asked"}, points={"N": "77"})
-        told = stage.ask(measure_item, MeasureItemRequest("studio-club", after, before))
+        told = stage.ask(measure_item, PutItemRequest("studio-club", after, before))
         done = stage.ask(put_item, PutItemRequest("studio-club", after, before))
 
         assert {change.attribute for change in told.keys} == {"GSI1PK", "GSI2PK", "GSI2SK", "revision"}
@@ -225,7 +224,7 @@ def test_keys_left_as_given_are_told_to_be_stale() -> None:
     """Whoever keeps keys as they are typed is told before saving which of them no longer fit."""
     with club() as stage:
         before, after = edited(stage, 1, state={"S": "left"})
-        told = stage.ask(measure_item, MeasureItemRequest("studio-club", after, before, keys="given"))
+        told = stage.ask(measure_item, PutItemRequest("studio-club", after, before, keys="given"))
 
         warned = {flaw.path[0] for flaw in told.issues if "stale" in flaw.text}
         assert warned == {"GSI1PK", "GSI2PK", "GSI2SK"}
@@ -237,7 +236,7 @@ def test_other_codes_keys_are_made_anew_only_where_the_template_made_them() -> N
     foreign = replace(DESIGN, tables=tuple(replace(table, foreign=True) for table in DESIGN.tables))
     with club(design=foreign) as stage:
         before, after = edited(stage, 1, town={"S": "Bari"})
-        told = stage.ask(measure_item, MeasureItemRequest("studio-club", after, before))
+        told = stage.ask(measure_item, PutItemRequest("studio-club", after, before))
 
         # The town alone could be repeated; the points are padded there, which a loose reading cannot know.
         assert told.keys == ()
@@ -248,12 +247,12 @@ def test_what_the_design_says_against_is_a_warning() -> None:
     """A wrong choice, a wrong type and a write of what is immutable are told, and can be done all the same."""
     with club() as stage:
         before, after = edited(stage, 1, state={"S": "resting"}, name={"N": "1"})
-        told = stage.ask(measure_item, MeasureItemRequest("studio-club", after, before))
+        told = stage.ask(measure_item, PutItemRequest("studio-club", after, before))
         visit = {"member_id": {"S": "m1"}, "number": {"N": "1"}}
         made = stage.ask(put_item, PutItemRequest("studio-club", visit, entity="Visit"))
         assert made.current is not None
         again = stage.ask(
-            measure_item, MeasureItemRequest("studio-club", {**made.current, "x": {"S": "y"}}, made.current)
+            measure_item, PutItemRequest("studio-club", {**made.current, "x": {"S": "y"}}, made.current)
         )
 
         assert {flaw.path for flaw in told.issues} >= {("state",), ("name",)}
@@ -354,7 +353,7 @@ def test_a_key_that_changes_moves_the_item() -> None:
     """A field of the table's key moves the item in one transaction, guards and all; undo moves it back."""
     with club() as stage:
         before, after = edited(stage, 1, member_id={"S": "m99"})
-        told = stage.ask(measure_item, MeasureItemRequest("studio-club", after, before))
+        told = stage.ask(measure_item, PutItemRequest("studio-club", after, before))
         done = stage.ask(put_item, PutItemRequest("studio-club", after, before))
 
         assert told.moves
@@ -441,28 +440,30 @@ def test_an_item_of_the_largest_size_is_written() -> None:
     with club(design=None) as stage:
         plain_table(stage)
         bare = {"id": {"S": "big"}, "n": {"N": "1"}}
-        size = stage.ask(measure_item, MeasureItemRequest("plain", {**bare, "t": {"S": ""}})).bytes
+        size = stage.ask(measure_item, PutItemRequest("plain", {**bare, "t": {"S": ""}})).bytes
         full = {**bare, "t": {"S": "x" * (ITEM_BYTES_MAX - size)}}
         over = {**bare, "t": {"S": "x" * (ITEM_BYTES_MAX - size + 1)}}
 
-        assert stage.ask(measure_item, MeasureItemRequest("plain", full)).bytes == ITEM_BYTES_MAX
+        assert stage.ask(measure_item, PutItemRequest("plain", full)).bytes == ITEM_BYTES_MAX
         assert stage.ask(put_item, PutItemRequest("plain", full)).outcome == "written"
-        assert stage.ask(measure_item, MeasureItemRequest("plain", over)).issues[0].path == ()
+        assert stage.ask(measure_item, PutItemRequest("plain", over)).issues[0].path == ()
 
 
 def test_a_form_says_which_keys_a_field_feeds() -> None:
     """Whoever edits a field sees which key attributes will follow it, and which are made by templates."""
     with club() as stage:
-        told = stage.ask(list_forms, FormsRequest("studio-club"))
+        told = stage.ask(list_forms, TableRequest("studio-club"))
 
-        member = next(form for form in told.forms if form.entity == "Member")
+        member = next(form for form in told.forms if form.name == "Member")
         fields = {field.name: field for field in member.fields}
         assert fields["state"].choices == ("asked", "active", "left")
         assert fields["state"].feeds == ("GSI1PK", "GSI2PK", "GSI2SK")
         assert fields["revision"].lock
         assert fields["email"].unique
-        assert ("GSI1PK", "states") in {(key.attribute, key.index) for key in member.keys}
-        assert stage.ask(list_forms, FormsRequest("plain")).forms == ()
+        assert ("GSI1PK", "states") in {
+            (part.attribute, key.index) for key in member.keys for part in (*key.hash, *key.range)
+        }
+        assert stage.ask(list_forms, TableRequest("plain")).forms == ()
 
 
 class Parcels(Table, name="studio-parcels", pk="pk", sk="sk"):
@@ -490,13 +491,13 @@ def test_a_new_item_has_its_defaults_or_a_warning() -> None:
     with club(design=design_of(Parcels)) as stage:
         with connect(stage.engine) as db:
             db.create_tables(Parcels)
-        form = stage.ask(list_forms, FormsRequest("studio-parcels")).forms[0]
+        form = stage.ask(list_forms, TableRequest("studio-parcels")).forms[0]
         filled = {field.attribute: field.default for field in form.fields if field.default is not None}
         given = {"parcel_id": {"S": "p1"}}
 
-        bare = stage.ask(measure_item, MeasureItemRequest("studio-parcels", given, entity="Parcel"))
+        bare = stage.ask(measure_item, PutItemRequest("studio-parcels", given, entity="Parcel"))
         whole = stage.ask(
-            measure_item, MeasureItemRequest("studio-parcels", {**filled, **given}, entity="Parcel")
+            measure_item, PutItemRequest("studio-parcels", {**filled, **given}, entity="Parcel")
         )
         stage.ask(put_item, PutItemRequest("studio-parcels", {**filled, **given}, entity="Parcel"))
 

@@ -41,9 +41,15 @@ from tavola.studio.monitoring.expensive_requests import (
     ExpensiveRequest,
     select_requests,
 )
-from tavola.studio.monitoring.request_metrics import FAILED_CALLS_MAX, UNKNOWN, RequestMetrics
+from tavola.studio.monitoring.request_metrics import (
+    BYTES_MAX,
+    FAILED_CALLS_MAX,
+    SLICE_LENGTHS,
+    UNKNOWN,
+    RequestMetrics,
+    Timeline,
+)
 from tavola.studio.monitoring.request_shapes import SHAPE_BYTES_MAX, is_read, request_shape
-from tavola.studio.monitoring.timeline import BYTES_MAX, SLICE_LENGTHS, Timeline
 
 ARN = table_arn(DEFAULT_SCOPE, "Orders")
 
@@ -53,12 +59,12 @@ def _note(
     at_s: float,
     took_s: float = 0.001,
     operation: str = "GetItem",
-    touches: tuple[ItemAccess, ...] = (ItemAccess(ARN, None, b"k", 0.5, 0.0),),
+    accesses: tuple[ItemAccess, ...] = (ItemAccess(ARN, None, b"k", 0.5, 0.0),),
     fault: Fault | None = None,
     request: dict[str, Any] | None = None,
 ) -> None:
     body = json.dumps(request or {"TableName": "Orders"}).encode()
-    measures.note(operation, DEFAULT_SCOPE, at_s, took_s, touches, fault, body)
+    measures.note(operation, DEFAULT_SCOPE, at_s, took_s, accesses, fault, body)
 
 
 def _tally(slices: Iterable[ClosedSlice]) -> CallTally:
@@ -151,7 +157,7 @@ def test_memory_is_bounded_whatever_is_named_and_however_long_it_runs() -> None:
                     measures,
                     clock.now(),
                     operation=operation,
-                    touches=(ItemAccess(arn, None, b"k", 1.0, 0.0),),
+                    accesses=(ItemAccess(arn, None, b"k", 1.0, 0.0),),
                     fault=ConditionalCheckFailedFault() if place % 2 else None,
                     request={"TableName": f"T{place}", "Item": {"x": {"S": "y" * 100}}},
                 )
@@ -161,7 +167,7 @@ def test_memory_is_bounded_whatever_is_named_and_however_long_it_runs() -> None:
         _note(
             measures,
             clock.now(),
-            touches=(ItemAccess(table_arn(DEFAULT_SCOPE, f"B{place}"), None, b"k", 1.0, 0.0),),
+            accesses=(ItemAccess(table_arn(DEFAULT_SCOPE, f"B{place}"), None, b"k", 1.0, 0.0),),
         )
     slices = sum(step.kept_s // step.length_s + 3 for step in SLICE_LENGTHS)
     dear = 2 * (EACH_MAX * CELLS_MAX + ALL_MAX * (62 + 38))
@@ -233,7 +239,7 @@ def test_the_peak_of_a_place_is_that_of_one_second_at_every_length() -> None:
     for second in range(120):
         clock.advance(1)
         for _ in range(50 if second == 31 else 1):
-            _note(measures, clock.now(), touches=(ItemAccess(ARN, None, b"k", 2.0, 0.0),))
+            _note(measures, clock.now(), accesses=(ItemAccess(ARN, None, b"k", 2.0, 0.0),))
 
     for window_s in (600, 3600, 21_600):
         peaks = [units[2] for each in measures.view(window_s).summed for _, units in each.used()]
@@ -259,7 +265,7 @@ def test_operations_that_there_are_not_take_no_names() -> None:
     clock = ManualClock()
     measures = RequestMetrics(clock)
     for place in range(300):
-        _note(measures, clock.now(), operation=f"Nonsense{place}" * 100, touches=())
+        _note(measures, clock.now(), operation=f"Nonsense{place}" * 100, accesses=())
 
     assert {kind.operation for each in measures.view(60).summed for kind in each.kinds} == {UNKNOWN}
 
@@ -325,7 +331,7 @@ def test_a_flood_is_taken_apart_a_few_times_a_second(monkeypatch: pytest.MonkeyP
             None,
             {"KeyConditionExpression": f"a{place % 3} = :p"},
         )
-        _note(measures, clock.now(), operation="DescribeTable", touches=())
+        _note(measures, clock.now(), operation="DescribeTable", accesses=())
 
     assert len(looked) <= 500
 
@@ -380,8 +386,8 @@ def test_lost_races_are_counted_apart_and_kept_with_their_request() -> None:
     """A failed condition is no conflict, and neither is a throttle."""
     clock = ManualClock()
     measures = RequestMetrics(clock)
-    _note(measures, clock.now(), operation="PutItem", fault=ConditionalCheckFailedFault(), touches=())
-    _note(measures, clock.now(), operation="UpdateItem", fault=TransactionConflictFault(), touches=())
+    _note(measures, clock.now(), operation="PutItem", fault=ConditionalCheckFailedFault(), accesses=())
+    _note(measures, clock.now(), operation="UpdateItem", fault=TransactionConflictFault(), accesses=())
 
     tally = _tally(measures.view(60).summed)
     assert (tally.requests, tally.faults, tally.conditions, tally.conflicts, tally.throttles) == (

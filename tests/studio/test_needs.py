@@ -35,13 +35,13 @@ from tavola.studio.access_patterns.catalogue import DesignedPattern
 from tavola.studio.access_patterns.requests import EnteredValue
 from tavola.studio.api import patterns as api
 from tavola.studio.api.patterns import (
-    CoverageRequest,
     PatternRun,
     PatternsRequest,
     RunPatternRequest,
 )
 from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import Studio, TablesLocation
+from tavola.studio.types import NoParameters
 from tests.studio.bookshop import Numbers, Order, Reading, Shop, orders
 
 FIRST = datetime(2026, 8, 1, 12, tzinfo=UTC)
@@ -356,8 +356,8 @@ def test_a_route_with_a_filter_is_amber_in_the_matrix() -> None:
 
     async def story() -> Any:
         async with connect_async("memory:") as db:
-            return await api.pattern_coverage(
-                studio(db, Need("of a state", Order, (), route=route)), CoverageRequest()
+            return api.pattern_coverage(
+                studio(db, Need("of a state", Order, (), route=route)), NoParameters()
             )
 
     table = asyncio.run(story()).tables[0]

@@ -109,7 +109,7 @@ def test_a_window_tells_requests_units_and_faults_of_what_was_asked(bench: Bench
     for _ in range(4):
         bench.ask("GetItem", {"TableName": "Stock", "Key": {"pk": {"S": "s"}}})
 
-    told = run(summarise_operations(bench.studio, OperationsRequest(window_s=60)))
+    told = summarise_operations(bench.studio, OperationsRequest(window_s=60))
 
     assert told.seen == "engine"
     assert (told.totals.requests, told.totals.faults, told.totals.conditions) == (6, 1, 1)
@@ -141,9 +141,9 @@ def test_a_table_and_an_operation_narrow_everything_but_the_choice(bench: Bench)
     bench.ask("TransactWriteItems", {"TransactItems": [write, other]})
     bench.ask("GetItem", {"TableName": "Stock", "Key": {"pk": {"S": "s"}}})
 
-    whole = run(summarise_operations(bench.studio, OperationsRequest(window_s=60)))
-    orders = run(summarise_operations(bench.studio, OperationsRequest(window_s=60, table="Orders")))
-    gets = run(summarise_operations(bench.studio, OperationsRequest(window_s=60, operation="GetItem")))
+    whole = summarise_operations(bench.studio, OperationsRequest(window_s=60))
+    orders = summarise_operations(bench.studio, OperationsRequest(window_s=60, table="Orders"))
+    gets = summarise_operations(bench.studio, OperationsRequest(window_s=60, operation="GetItem"))
 
     assert whole.totals.requests == 2
     assert [(row.operation, row.tables) for row in orders.rows] == [
@@ -159,9 +159,9 @@ def test_a_window_forgets_what_came_before_it(bench: Bench) -> None:
     bench.ask("GetItem", {"TableName": "Stock", "Key": {"pk": {"S": "s"}}})
     bench.clock.advance(3600)
 
-    assert run(summarise_operations(bench.studio, OperationsRequest(window_s=600))).totals.requests == 0
-    assert run(summarise_operations(bench.studio, OperationsRequest(window_s=21_600))).totals.requests == 1
-    assert run(summarise_operations(bench.studio, OperationsRequest(window_s=10**9))).window_s == 21_600
+    assert summarise_operations(bench.studio, OperationsRequest(window_s=600)).totals.requests == 0
+    assert summarise_operations(bench.studio, OperationsRequest(window_s=21_600)).totals.requests == 1
+    assert summarise_operations(bench.studio, OperationsRequest(window_s=10**9)).window_s == 21_600
 
 
 def test_the_dearest_request_says_why_and_can_be_made_again(bench: Bench) -> None:
@@ -239,7 +239,7 @@ def test_a_few_reads_show_something_and_change_nothing(bench: Bench) -> None:
     bench.ask("PutItem", {"TableName": "Orders", "Item": ITEM})
 
     made = run(make_sample_reads(bench.studio, SampleReadsRequest()))
-    told = run(summarise_operations(bench.studio, OperationsRequest(window_s=60)))
+    told = summarise_operations(bench.studio, OperationsRequest(window_s=60))
 
     assert made.tables == ("Orders", "Stock")
     assert made.calls > 4
@@ -267,7 +267,7 @@ def test_throttles_are_counted_also_where_a_batch_is_left_undone() -> None:
         bench.ask("PutItem", {"TableName": "Stock", "Item": {**large, "pk": {"S": str(place)}}})
     some = {"Orders": [{"PutRequest": {"Item": ITEM}}], "Stock": [{"PutRequest": {"Item": large}}]}
     left = bench.engine.call("BatchWriteItem", {"RequestItems": some})["UnprocessedItems"]
-    told = run(summarise_operations(bench.studio, OperationsRequest(window_s=60)))
+    told = summarise_operations(bench.studio, OperationsRequest(window_s=60))
     bench.engine.close()
 
     rows = {row.operation: row.totals for row in told.rows}
@@ -289,7 +289,7 @@ def test_elsewhere_the_studios_own_calls_are_told_with_their_units() -> None:
                 put = await db.call("PutItem", {"TableName": "Orders", "Item": ITEM})
                 with pytest.raises(Fault):
                     await db.call("GetItem", {"TableName": "Gone", "Key": {"pk": {"S": "x"}}})
-                return put, await summarise_operations(studio, OperationsRequest(window_s=60))
+                return put, summarise_operations(studio, OperationsRequest(window_s=60))
 
         put, told = asyncio.run(asked())
 
@@ -374,8 +374,8 @@ def test_what_is_not_told_apart_is_said(bench: Bench) -> None:
     for place in range(calls):
         bench.ask("GetItem", {"TableName": f"Table{place}", "Key": {"pk": {"S": "x"}}})
 
-    told = run(summarise_operations(bench.studio, OperationsRequest(window_s=60)))
-    one = run(summarise_operations(bench.studio, OperationsRequest(window_s=60, table="Table0")))
+    told = summarise_operations(bench.studio, OperationsRequest(window_s=60))
+    one = summarise_operations(bench.studio, OperationsRequest(window_s=60, table="Table0"))
 
     assert (told.totals.requests, told.others, one.others) == (calls, 40, 40)
     assert told.rows[-1].totals.requests == 40 or len(told.rows) == 100
@@ -388,7 +388,7 @@ def test_a_clock_that_is_set_back_a_little_breaks_no_page(bench: Bench) -> None:
     bench.ask("GetItem", {"TableName": "Stock", "Key": {"pk": {"S": "s"}}})
     bench.clock.advance(-20)
 
-    told = run(summarise_operations(bench.studio, OperationsRequest(window_s=60)))
+    told = summarise_operations(bench.studio, OperationsRequest(window_s=60))
 
     assert told.totals.requests == sum(told.series.requests) == 1
     assert sum(told.places[0].read_units) == 0.5
@@ -401,7 +401,7 @@ def test_an_hour_tells_the_peak_of_a_second_and_the_rate_of_what_ran(bench: Benc
         bench.ask("GetItem", {"TableName": "Stock", "Key": {"pk": {"S": "s"}}})
     bench.clock.advance(2)
 
-    (use,) = run(summarise_operations(bench.studio, OperationsRequest(window_s=3600))).places
+    (use,) = summarise_operations(bench.studio, OperationsRequest(window_s=3600)).places
 
     assert (use.reads, use.peak_reads, use.read_units[-1]) == (10.0, 10.0, 5.0)
 
@@ -410,7 +410,7 @@ def test_places_are_charted_as_many_as_are_shown(bench: Bench) -> None:
     """A page that shows none is sent no series; the sums are told all the same."""
     bench.ask("PutItem", {"TableName": "Orders", "Item": ITEM})
 
-    told = run(summarise_operations(bench.studio, OperationsRequest(window_s=600, places=1)))
+    told = summarise_operations(bench.studio, OperationsRequest(window_s=600, places=1))
 
     assert [len(use.write_units) for use in told.places] == [600, 0]
     assert [use.writes for use in told.places] == [3.0, 3.0]
@@ -431,4 +431,4 @@ def test_without_a_watch_the_answer_says_what_to_do(bench: Bench) -> None:
     studio = Studio(db=bench.studio.db, where=bench.studio.where)
 
     with pytest.raises(RequestRefused, match="Nobody watches"):
-        run(summarise_operations(studio, OperationsRequest()))
+        summarise_operations(studio, OperationsRequest())

@@ -20,13 +20,13 @@ from tavola.studio.access_patterns.catalogue import DesignedPattern, list_patter
 from tavola.studio.access_patterns.requests import EnteredValue
 from tavola.studio.api import patterns as api
 from tavola.studio.api.patterns import (
-    CoverageRequest,
     PatternRequest,
     PatternRun,
     PatternsRequest,
     RunPatternRequest,
 )
 from tavola.studio.problems import RequestRefused
+from tavola.studio.types import NoParameters
 from tests.studio.bookshop import (
     FIRST,
     Line,
@@ -250,7 +250,7 @@ def test_the_forecast_is_what_tavola_cost_says(engine: Engine) -> None:
     async def story() -> None:
         async with shop_studio(engine) as studio:
             for each in (await api.list_all_patterns(studio, PatternsRequest())).patterns:
-                told = await api.pattern_forecast(studio, PatternRequest(each.id))
+                told = api.pattern_forecast(studio, PatternRequest(each.id))
                 bill = bills.get(each.title)
                 if each.per_second is None or bill is None:
                     assert told.usd_per_month is None
@@ -420,7 +420,7 @@ def test_the_matrix_says_what_serves_what(engine: Engine) -> None:
 
     async def story() -> Any:
         async with shop_studio(engine) as studio:
-            return await api.pattern_coverage(studio, CoverageRequest())
+            return api.pattern_coverage(studio, NoParameters())
 
     told = asyncio.run(story())
     shop = told.tables[0]

@@ -15,7 +15,7 @@ from tavola.engine import Engine
 from tavola.protocol.operations import OPERATIONS
 from tavola.studio import Endpoint, RequestRefused, Studio, TablesLocation
 from tavola.studio.monitoring.request_shapes import READS, is_read
-from tavola.studio.read_only import DESCRIBE_OPERATIONS, ReadOnlyBackend
+from tavola.studio.studio import DESCRIBE_OPERATIONS, ReadOnlyBackend
 from tests.studio.asking import Asking
 
 TABLE = {

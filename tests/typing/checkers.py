@@ -60,7 +60,7 @@ def pages(folder: Path) -> list[Path]:
     """Return the Python of the guide's pages on the model and the client as modules, which must pass as well."""
     written = []
     for name in PAGES:
-        text = (ROOT / "docs" / "guide" / f"{name}.md").read_text(encoding="utf-8")
+        text = (ROOT / "docs" / "how-to" / f"{name}.md").read_text(encoding="utf-8")
         page = folder / f"page_{name}.py"
         blocks = [example.text for example in examples(text) if example.language == "python"]
         page.write_text("\n".join(blocks), encoding="utf-8")

@@ -171,7 +171,7 @@ def use(db: Connection) -> None:
     numbers = Sequences(db, Numbers, every="day")
     assert_type(numbers.next("a"), int)
     assert_type(numbers.reserve("a", 10), range)
-    assert_type(numbers.numbered("b", profile_of), Profile)
+    assert_type(numbers.create_numbered("b", profile_of), Profile)
 
     sessions = Sessions(db, Login, of_user=Login.OfUser)
     begun = sessions.start("ann", role="lead")
@@ -204,7 +204,7 @@ def use(db: Connection) -> None:
     assert_type(users.read(user_id="u"), User)
 
     own = OwnWrites(db)
-    assert_type(own.query(Follow.Followers(followed="b"), own.written(begun)), Slice[Follow])
+    assert_type(own.query(Follow.Followers(followed="b"), own.receipt(begun)), Slice[Follow])
 
 
 async def seven() -> int | None:
@@ -220,7 +220,7 @@ async def use_async(db: AsyncConnection) -> None:
 
     numbers = Sequences(db, Numbers)
     assert_type(await numbers.next("a"), int)
-    assert_type(await numbers.numbered("b", profile_of), Profile)
+    assert_type(await numbers.create_numbered("b", profile_of), Profile)
 
     sessions = Sessions(db, Login, of_user=Login.OfUser)
     begun = await sessions.start("ann", role="lead")

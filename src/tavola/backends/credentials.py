@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Credentials:
-    """An access key, its secret and, where it is a session's, its token. The repr keeps what is secret to itself."""
+class Credentials(Struct, frozen=True):
+    """An access key, its secret and, where it is a session's, its token. The repr hides the secrets."""
 
     access_key_id: str
-    secret_access_key: str = field(repr=False)
-    session_token: str | None = field(default=None, repr=False)
+    secret_access_key: str
+    session_token: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Credentials(access_key_id={self.access_key_id!r})"

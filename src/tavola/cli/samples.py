@@ -124,7 +124,7 @@ async def _prepare(settings: Any) -> None:
         face = create(application, settings)
         async with face.router.lifespan_context(face):
             for follower in shell().shell_of(face).followers:
-                await follower.catch_up(patient=False)
+                await follower.catch_up(fail_fast=True)
 
 
 def _fill(settings: Any, amounts: Amounts, now: datetime) -> None:
@@ -154,7 +154,7 @@ async def _begin_following(settings: Any) -> None:
             (TERRAFORM_REVIEW, "Reviews", review_store(opened)),
         ):
             followed = getattr(module_of(application, "model"), table)
-            await shell().Follower(store.projector, followed, opened.db).begin_here()
+            await shell().Follower(store.projector, followed, opened.db).skip_to_end()
 
 
 def _stop_streams(engine: Engine, scope: Any) -> dict[str, Any]:

@@ -313,10 +313,10 @@ def merge_designs(declared: Sequence[Any]) -> Any | None:
 
 def access_log_reader(path: Path) -> Callable[[Any], Iterator[Mapping[str, Any]]]:
     """Return the reader of an access log as the studio asks it: the newest records first."""
-    from tavola.server.log_queries import LogQuery, log_key, read_records
+    from tavola.server.log_queries import AccessLogQuery, log_key, read_records
 
     def records(question: Any) -> Iterator[Mapping[str, Any]]:
-        query = LogQuery(
+        query = AccessLogQuery(
             user=question.caller,
             operation=question.operation,
             table=question.table,

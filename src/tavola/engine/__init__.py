@@ -8,7 +8,7 @@ stored as the bytes that are sent, so reading one copies bytes and converts noth
 from tavola.engine.emulation import SWITCHES, EmulationRefused, HotItem, Hottest
 from tavola.engine.engine import Engine
 from tavola.engine.observers import Observer, ObserverNotifier
-from tavola.engine.request_context import AccessGuard, GuardResources, ItemAccess, RequestContext
+from tavola.engine.request_context import AccessGuard, ItemAccess, RequestContext
 from tavola.engine.storage import (
     StoreDamaged,
     StoreError,
@@ -27,7 +27,6 @@ __all__ = [
     "Buckets",
     "EmulationRefused",
     "Engine",
-    "GuardResources",
     "HotItem",
     "Hottest",
     "ItemAccess",

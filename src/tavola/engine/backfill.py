@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import msgspec
 
-from tavola.engine.catalog import Catalog, Index, Table
-from tavola.engine.indexes import projected_size
+from tavola.engine.catalog import Catalog, StoredIndex, StoredTable
 from tavola.engine.storage import Entry
 from tavola.engine.vectors import Vector
+from tavola.engine.writes import projected_size
 from tavola.keys import KeyRefused
 from tavola.protocol.faults import ValidationFault
 from tavola.values import Item, decode_item
@@ -20,17 +20,17 @@ from tavola.values import Item, decode_item
 _SLICE_ROWS = 256
 
 
-def next_unfilled(catalog: Catalog) -> tuple[Table, Index | Vector] | None:
+def next_unfilled(catalog: Catalog) -> tuple[StoredTable, StoredIndex | Vector] | None:
     """Return a table and an index of it that is not complete yet."""
     for table in catalog.tables():
-        each: tuple[Index | Vector, ...] = (*table.indexes, *table.vectors)
+        each: tuple[StoredIndex | Vector, ...] = (*table.indexes, *table.vectors)
         for index in each:
             if index.definition.filled_to is not None:
                 return table, index
     return None
 
 
-def fill_slice(catalog: Catalog, table: Table, index: Index | Vector) -> None:
+def fill_slice(catalog: Catalog, table: StoredTable, index: StoredIndex | Vector) -> None:
     """Fill the next rows of an index; when there are none left, it is complete."""
     filled_to = index.definition.filled_to
     assert filled_to is not None, "only an index that is not complete is filled"
@@ -58,7 +58,7 @@ def fill_slice(catalog: Catalog, table: Table, index: Index | Vector) -> None:
 
 
 def _with_entry(
-    table: Table, index: Index | Vector, item: Item, entries: tuple[Entry, ...]
+    table: StoredTable, index: StoredIndex | Vector, item: Item, entries: tuple[Entry, ...]
 ) -> tuple[Entry, ...]:
     place = _place(table, index)
     if entries[place] is not None:
@@ -69,7 +69,7 @@ def _with_entry(
     return entries[:place] + own + entries[place + len(own) :]
 
 
-def _own_entries(index: Index | Vector, item: Item) -> tuple[Entry, ...]:
+def _own_entries(index: StoredIndex | Vector, item: Item) -> tuple[Entry, ...]:
     try:
         if isinstance(index, Vector):
             return index.entries_of(item)
@@ -81,5 +81,5 @@ def _own_entries(index: Index | Vector, item: Item) -> tuple[Entry, ...]:
     return key, projected_size(index.projected, item)
 
 
-def _place(table: Table, index: Index | Vector) -> int:
+def _place(table: StoredTable, index: StoredIndex | Vector) -> int:
     return table.columns.index(index.column)

@@ -13,7 +13,7 @@ from tavola.engine.backups import Backups
 from tavola.engine.expiry import delete_expired_slice, enable_expiry, tables_with_expiry
 from tavola.engine.expiry import fill_slice as fill_expiry
 from tavola.engine.expiry import next_unfilled as next_unfilled_expiry
-from tavola.engine.jobs import Job
+from tavola.engine.jobs import BackgroundJob
 from tavola.engine.operations import ABANDONED, STEPS, Services
 from tavola.errors import TavolaError
 from tavola.limits import STREAM_RETENTION_S
@@ -41,7 +41,7 @@ class BackgroundTasks:
         self._expiring = False
         self._unfilled = False
         self._complained = ""  # the last error that was logged, to log it once
-        self._at_work: Job | None = None  # the job whose step has begun and not ended
+        self._at_work: BackgroundJob | None = None  # the job whose step has begun and not ended
 
     @property
     def may_have_work(self) -> bool:
@@ -112,7 +112,7 @@ class BackgroundTasks:
     def _delete_expired(self, number: int) -> None:
         services = self._services
         table = services.catalog.of_number(number)
-        delay_s = 0.0 if services.emulation is None else services.emulation.ttl_delay_s
+        delay_s = services.emulation.ttl_delay_s
         if table is not None and delete_expired_slice(services.catalog, table, services.clock.now(), delay_s):
             self._sweeping.append(number)
 

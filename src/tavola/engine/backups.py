@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from tavola.engine.catalog import KEPT_LOG, Catalog, Counts, Table, TableDefinition
+from tavola.engine.catalog import KEPT_LOG, Catalog, StoredTable, TableCounts, TableDefinition
 from tavola.engine.snapshots import index_log_if_needed, table_at_position
 from tavola.engine.storage import Store
 from tavola.protocol.arns import Scope, backup_arn
@@ -77,12 +77,12 @@ class Backups:
         for column in self.table(backup).columns:
             self._store.add_column(backup.number, column, ordered=False)
 
-    def table(self, backup: Backup) -> Table:
+    def table(self, backup: Backup) -> StoredTable:
         """Return a backup's rows as a table."""
         definition = msgspec.structs.replace(
             backup.definition, number=backup.number, ttl=None, stream=None, recovery=None, pins=0
         )
-        return Table(definition, self._store, Counts(backup.items, backup.bytes))
+        return StoredTable(definition, self._store, TableCounts(backup.items, backup.bytes))
 
     def drop(self, backup: Backup) -> None:
         """Remove a backup and its rows."""
@@ -108,7 +108,7 @@ class Backups:
         ]
 
 
-def pin(catalog: Catalog, table: Table) -> tuple[Table, int]:
+def pin(catalog: Catalog, table: StoredTable) -> tuple[StoredTable, int]:
     """Keep a table's past from now on; return the table and the current position of its log."""
     definition = table.definition
     pinned = catalog.change(table, msgspec.structs.replace(definition, pins=definition.pins + 1))
@@ -139,7 +139,7 @@ def keep_table(store: Store, definition: TableDefinition) -> None:
     store.put_record(KEPT_LOG, str(definition.number), msgspec.json.encode(definition))
 
 
-def pinned_table(catalog: Catalog, store: Store, number: int, position: int) -> Table:
+def pinned_table(catalog: Catalog, store: Store, number: int, position: int) -> StoredTable:
     """Return a pinned table as of a position in its log, even if it was deleted meanwhile.
 
     For a step of a job, whose transaction is open.
@@ -148,16 +148,16 @@ def pinned_table(catalog: Catalog, store: Store, number: int, position: int) -> 
     if table is None:
         kept = _kept_definition(store, number)
         assert kept is not None, "a table that was pinned is there, or what is left of it"
-        table = Table(kept, store, Counts())
+        table = StoredTable(kept, store, TableCounts())
     log = store.log(number)
     index_log_if_needed(log, position, _do_nothing)
     return table_at_position(table, log, position)
 
 
-def kept_tables(store: Store) -> list[Table]:
+def kept_tables(store: Store) -> list[StoredTable]:
     """Return the deleted tables that are kept because they are still being copied."""
     kept = (msgspec.json.decode(data, type=TableDefinition) for _, data in store.records(KEPT_LOG))
-    return [Table(definition, store, Counts()) for definition in kept]
+    return [StoredTable(definition, store, TableCounts()) for definition in kept]
 
 
 def _do_nothing() -> None:

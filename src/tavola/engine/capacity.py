@@ -9,20 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from tavola.engine.catalog import Index, Table
-from tavola.engine.indexes import keys_of, project_entry, sizes_of
+from tavola.engine.catalog import StoredIndex, StoredTable
 from tavola.engine.storage import Entry
 from tavola.engine.vectors import write_bytes
-from tavola.values import Item, equal, index_units
-
-
-def capacity_mode(mode: str | None) -> str | None:
-    """Return how a request asks what it consumed, None if it does not."""
-    return None if mode == "NONE" else mode
+from tavola.engine.writes import ItemWrite, certainly_differ, keys_of, project_entry, sizes_of
+from tavola.values import Item, equal, index_units, write_units
 
 
 def index_write_units(
-    table: Table,
+    table: StoredTable,
     old: tuple[Item, int, tuple[Entry, ...]] | None,
     new: tuple[Item, int, tuple[Entry, ...]] | None,
 ) -> dict[str, float]:
@@ -45,7 +40,7 @@ def index_write_units(
 
 
 def vector_write_bytes(
-    table: Table,
+    table: StoredTable,
     old: tuple[Item, tuple[Entry, ...]] | None,
     new: tuple[Item, tuple[Entry, ...]] | None,
 ) -> dict[str, int]:
@@ -65,7 +60,7 @@ def vector_write_bytes(
     return costs
 
 
-def _same_entry(index: Index, old: Item, new: Item) -> bool:
+def _same_entry(index: StoredIndex, old: Item, new: Item) -> bool:
     return equal({"M": project_entry(index, old)}, {"M": project_entry(index, new)})
 
 
@@ -73,7 +68,7 @@ def _same_entry(index: Index, old: Item, new: Item) -> bool:
 class CapacityUsage:
     """What one call consumed on one table."""
 
-    table: Table
+    table: StoredTable
     table_name: str  # the name or ARN by which the caller knows the table
     reads: float = 0.0
     writes: float = 0.0
@@ -137,3 +132,72 @@ def _split_units(reads: float, writes: float) -> dict[str, float]:
     if writes:
         units["WriteCapacityUnits"] = writes
     return units
+
+
+def add_write_units(usage: CapacityUsage, write: ItemWrite, factor: float = 1.0) -> None:
+    """Add what a write costs to `usage`; `factor` applies to the table, not to its indexes."""
+    current = write.current
+    usage.writes += factor * write_units(current.size, write.size)
+    if write.table.indexes:
+        old = None if current.item is None else (current.item, current.size, current.entries)
+        new = None if write.item is None else (write.item, write.size, write.entries)
+        usage.add_index_writes(index_write_units(write.table, old, new))
+    if write.table.vectors:
+        was = None if current.item is None else (current.item, current.entries)
+        now = None if write.item is None else (write.item, write.entries)
+        usage.add_vector_writes(vector_write_bytes(write.table, was, now))
+
+
+def index_entry_units(write: ItemWrite) -> list[tuple[str, float, bytes | None]]:
+    """Return (index, units, entry key) for each index entry written; a moved entry is a put and a delete."""
+    units = index_units_of(write)
+    if not units:
+        return []
+    table, current = write.table, write.current
+    old_keys = None if current.data is None else keys_of(table, current.entries)
+    new_keys = None if write.item is None else keys_of(table, write.entries)
+    entries: list[tuple[str, float, bytes | None]] = []
+    for position, index in enumerate(table.indexes):
+        cost = units.get(index.name)
+        if cost is None:
+            continue
+        before = None if old_keys is None else old_keys[position]
+        after = None if new_keys is None else new_keys[position]
+        if isinstance(before, bytes) and isinstance(after, bytes) and before != after:
+            size = sizes_of(table, write.size, write.entries)[position]
+            put = write_units(0, size or 0)
+            entries.append((index.name, put, after))
+            entries.append((index.name, cost - put, before))
+        else:
+            entry = before if after is None else after
+            entries.append((index.name, cost, entry if isinstance(entry, bytes) else None))
+    return entries
+
+
+def index_units_of(write: ItemWrite) -> dict[str, float]:
+    """Return the units a write costs on each index, mostly without decoding the old item.
+
+    If no index key changes and each index projects whole items, every entry is rewritten exactly when the
+    item's bytes differ in more than member order.
+    """
+    table, current = write.table, write.current
+    if not table.indexes:
+        return {}
+    old = current.data
+    if old is not None and write.item is not None and current.entries == write.entries:
+        if old == write.data:
+            return {}
+        if certainly_differ(old, write.data):
+            cost = write_units(current.size, write.size)
+            units = {}
+            # An index that projects whole items has one column, so the two lists pair up until the first other.
+            for index, entry in zip(table.indexes, write.entries, strict=False):
+                if index.projected is not None:
+                    break
+                if entry is not None:
+                    units[index.name] = cost
+            else:
+                return units
+    usage = CapacityUsage(table, table.name)
+    add_write_units(usage, write)
+    return usage.index_writes

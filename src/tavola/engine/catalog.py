@@ -14,7 +14,7 @@ import msgspec
 
 from tavola.clock import Clock
 from tavola.engine.history import HistoryCache
-from tavola.engine.journal import Journal, Timeline
+from tavola.engine.journal import Journal, LogClock
 from tavola.engine.storage import Store, StoreDamaged, TableStore
 from tavola.engine.vectors import Vector, VectorDefinition
 from tavola.keys import KeyAttribute, KeySchema
@@ -47,7 +47,7 @@ class Throughput(msgspec.Struct, frozen=True):
         return self.decreases if last_s is not None and last_s // _DAY_S == now_s // _DAY_S else 0
 
 
-class Stream(msgspec.Struct, frozen=True):
+class StreamSettings(msgspec.Struct, frozen=True):
     """The settings of a stream; the label is the time when it was enabled, and part of its ARN."""
 
     view: str
@@ -106,7 +106,7 @@ class Restored(msgspec.Struct, frozen=True):
     backup_arn: str | None = None
 
 
-class Insights(msgspec.Struct, frozen=True):
+class InsightsSettings(msgspec.Struct, frozen=True):
     """Contributor Insights of a table or index: which keys are watched, and since when by which rules."""
 
     mode: str
@@ -115,7 +115,7 @@ class Insights(msgspec.Struct, frozen=True):
     rules_since_ms: int  # the stamp in the names of its rules
 
 
-class Policy(msgspec.Struct, frozen=True):
+class StoredPolicy(msgspec.Struct, frozen=True):
     """A resource policy in its normalized text; None if this revision removed it."""
 
     text: str | None
@@ -169,18 +169,18 @@ class TableDefinition(msgspec.Struct, frozen=True):
     table_class: str | None = None
     class_changed_at_s: float | None = None
     protected: bool = False
-    stream: Stream | None = None
+    stream: StreamSettings | None = None
     ttl: TimeToLive | None = None
     tags: dict[str, str] = {}
     encryption: dict[str, str] | None = None
     recovery: Recovery | None = None
-    insights: dict[int, Insights] = {}  # by index slot; 0 is the table itself
+    insights: dict[int, InsightsSettings] = {}  # by index slot; 0 is the table itself
     restored: Restored | None = None
     pins: int = 0  # running jobs that need the past of this table
     vectors: tuple[VectorDefinition, ...] = ()
     kinesis: tuple[Destination, ...] = ()
     settings_replication: str | None = None
-    policy: Policy | None = None
+    policy: StoredPolicy | None = None
 
     @property
     def scope(self) -> Scope:
@@ -196,7 +196,7 @@ class TableDefinition(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, types=kept)
 
 
-class Index:
+class StoredIndex:
     """A secondary index at run time: its key schema, columns and projection."""
 
     __slots__ = ("column", "definition", "name", "projected", "schema", "size_column")
@@ -228,7 +228,7 @@ class Index:
         return column == self.column
 
 
-class Counts:
+class TableCounts:
     """The number of rows, and their size in bytes, of a table and of each of its indexes."""
 
     __slots__ = ("bytes", "index_bytes", "index_items", "items")
@@ -244,7 +244,7 @@ class Counts:
         return msgspec.json.encode((self.items, self.bytes, self.index_items, self.index_bytes))
 
     @classmethod
-    def decode(cls, data: bytes) -> Counts:
+    def decode(cls, data: bytes) -> TableCounts:
         """Return counts from their stored form."""
         items, size, index_items, index_bytes = msgspec.json.decode(
             data, type=tuple[int, int, dict[int, int], dict[int, int]]
@@ -254,7 +254,7 @@ class Counts:
         return counts
 
 
-class Table:
+class StoredTable:
     """A table at run time: its definition with schema, indexes, rows and journal."""
 
     __slots__ = (
@@ -279,7 +279,7 @@ class Table:
     )
 
     def __init__(
-        self, definition: TableDefinition, store: Store, counts: Counts, journal: Journal | None = None
+        self, definition: TableDefinition, store: Store, counts: TableCounts, journal: Journal | None = None
     ) -> None:
         self.definition = definition
         self.name = definition.name
@@ -289,8 +289,8 @@ class Table:
             (definition.hash,), (definition.range,) if definition.range else (), definition.types
         )
         self.key_names = frozenset(self.schema.names)
-        self.indexes = tuple(Index(index, definition) for index in definition.indexes)
-        self.by_name: Mapping[str, Index] = {index.name: index for index in self.indexes}
+        self.indexes = tuple(StoredIndex(index, definition) for index in definition.indexes)
+        self.by_name: Mapping[str, StoredIndex] = {index.name: index for index in self.indexes}
         self.has_local = any(not index.is_global for index in self.indexes)
         # The attributes that index entries depend on; an update of others leaves the entries unchanged.
         self.indexed = frozenset(
@@ -323,14 +323,14 @@ class Catalog:
         """Read the catalog of a store; with `remembers`, the past of every table is kept."""
         self._store = store
         self._clock = clock
-        self.timeline = Timeline(clock)
+        self.timeline = LogClock(clock)
         self.remembers = keeps_all_history
         self._logs: set[int] = set()
         self.as_of_read_at_s: dict[int, float] = {}  # by table number, the time of the last read of its past
         self.history = HistoryCache()
         self.has_changed = True  # a change may have created background work
-        self._tables: dict[tuple[str, str, str], Table] = {}
-        self._touched: set[Table] = set()
+        self._tables: dict[tuple[str, str, str], StoredTable] = {}
+        self._touched: set[StoredTable] = set()
         self.load()
 
     def load(self) -> None:
@@ -338,13 +338,13 @@ class Catalog:
         counts = dict(self._store.records(_COUNTS))
         self._logs = set(self._store.log_numbers())
         self.has_changed = True
-        tables: dict[tuple[str, str, str], Table] = {}
+        tables: dict[tuple[str, str, str], StoredTable] = {}
         for number, data in self._store.records(_KIND):
             kept = counts.get(number)
             try:
                 definition = msgspec.json.decode(data, type=TableDefinition)
-                counted = Counts.decode(kept) if kept else Counts()
-                table = Table(definition, self._store, counted, self._journal(definition))
+                counted = TableCounts.decode(kept) if kept else TableCounts()
+                table = StoredTable(definition, self._store, counted, self._journal(definition))
             except (msgspec.DecodeError, KeyError) as error:
                 raise StoreDamaged(
                     f"the store is damaged (the definition of a table cannot be read: {error}); restore it "
@@ -355,7 +355,7 @@ class Catalog:
         self._tables = tables
         self.history.forget()
 
-    def find(self, scope: Scope, name: str) -> Table | None:
+    def find(self, scope: Scope, name: str) -> StoredTable | None:
         """Return the table of this name, whatever its state."""
         return self._tables.get((scope.account, scope.region, name))
 
@@ -367,11 +367,11 @@ class Catalog:
             if (account, region) == (scope.account, scope.region)
         )
 
-    def tables(self) -> Iterator[Table]:
+    def tables(self) -> Iterator[StoredTable]:
         """Return all tables."""
         return iter(self._tables.values())
 
-    def of_number(self, number: int) -> Table | None:
+    def of_number(self, number: int) -> StoredTable | None:
         """Return the table of this number."""
         return next((table for table in self._tables.values() if table.definition.number == number), None)
 
@@ -382,23 +382,23 @@ class Catalog:
         self._store.put_record(kind, name, str(number).encode())
         return number
 
-    def create(self, definition: TableDefinition) -> Table:
+    def create(self, definition: TableDefinition) -> StoredTable:
         """Create a table."""
         self._store.create_table(definition.number)
         for index in definition.indexes:
             self.add_columns(definition, index)
         for vector in definition.vectors:
             self.add_vector(definition, vector)
-        table = Table(definition, self._store, Counts(), self._journal(definition))
+        table = StoredTable(definition, self._store, TableCounts(), self._journal(definition))
         self._keep(table)
         return table
 
-    def change(self, table: Table, definition: TableDefinition) -> Table:
+    def change(self, table: StoredTable, definition: TableDefinition) -> StoredTable:
         """Replace the definition of a table and return the new `Table`."""
         if definition.recovery is not None:
             recovery = definition.recovery.with_past_capacity(table.definition, definition, self._clock.now())
             definition = msgspec.structs.replace(definition, recovery=recovery)
-        changed = Table(definition, self._store, table.counts, self._journal(definition))
+        changed = StoredTable(definition, self._store, table.counts, self._journal(definition))
         # An existing table stays active even if the clock was set back to before its creation.
         changed.settled = table.settled and definition.ready_at_s == table.definition.ready_at_s
         for vector in changed.vectors:
@@ -407,7 +407,7 @@ class Catalog:
         self._keep(changed)
         return changed
 
-    def drop(self, table: Table, *, keep_rows: bool = False) -> None:
+    def drop(self, table: StoredTable, *, keep_rows: bool = False) -> None:
         """Remove a table, and its rows unless a backup takes them over.
 
         Its log is kept: a stream can be read for a day after its table was deleted.
@@ -423,13 +423,13 @@ class Catalog:
 
     def add_columns(self, table: TableDefinition, index: IndexDefinition) -> None:
         """Add the columns of a new index to the table's rows."""
-        made = Index(index, table)
+        made = StoredIndex(index, table)
         for column in made.columns:
             self._store.add_column(table.number, column, ordered=made.is_ordered(column))
 
     def drop_columns(self, table: TableDefinition, index: IndexDefinition) -> None:
         """Drop the columns of an index."""
-        dropped = Index(index, table)
+        dropped = StoredIndex(index, table)
         for column in dropped.columns:
             self._store.drop_column(table.number, column, ordered=dropped.is_ordered(column))
 
@@ -470,7 +470,7 @@ class Catalog:
         self._logs.discard(number)
         self.history.forget(number)
 
-    def mark_counts_changed(self, table: Table) -> None:
+    def mark_counts_changed(self, table: StoredTable) -> None:
         """Mark a table's counts as changed, to be saved with this transaction."""
         self._touched.add(table)
 
@@ -480,7 +480,7 @@ class Catalog:
             self._store.put_record(_COUNTS, _number(table.definition), table.counts.encode())
         self._touched.clear()
 
-    def is_active(self, table: Table) -> bool:
+    def is_active(self, table: StoredTable) -> bool:
         """Return whether a table is past CREATING."""
         if not table.settled:
             table.settled = table.definition.ready_at_s <= self._clock.now()
@@ -507,7 +507,7 @@ class Catalog:
             brief=not self._store.in_memory,
         )
 
-    def _keep(self, table: Table) -> None:
+    def _keep(self, table: StoredTable) -> None:
         self.has_changed = True
         definition = table.definition
         self._store.put_record(_KIND, _number(definition), msgspec.json.encode(definition))

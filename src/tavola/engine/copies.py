@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tavola.engine.catalog import Index, Table
-from tavola.engine.indexes import entry_of, every_index
+from tavola.engine.catalog import StoredIndex, StoredTable
 from tavola.engine.jobs import next_rows
 from tavola.engine.storage import Entry, KeyedRow
 from tavola.engine.vectors import Vector
+from tavola.engine.writes import entry_of, every_index
 from tavola.errors import TavolaError
 from tavola.keys import Bounds
 from tavola.values import decode_item
@@ -49,7 +49,7 @@ START = CopyPosition()
 """The position at which a copy begins."""
 
 
-def copy_slice(source: Table, target: Table, place: CopyPosition) -> CopyPosition | None:
+def copy_slice(source: StoredTable, target: StoredTable, place: CopyPosition) -> CopyPosition | None:
     """Copy the rows after a position and count them; return the next position, or None at the end."""
     bounds = Bounds(place.after + b"\x00" if place.after else b"", None)
     found = source.rows.rows(bounds, place.rows)
@@ -69,7 +69,7 @@ def copy_slice(source: Table, target: Table, place: CopyPosition) -> CopyPositio
     return CopyPosition(found[-1][0], rows_next)
 
 
-def check_complete(target: Table, items: int, bytes_: int) -> None:
+def check_complete(target: StoredTable, items: int, bytes_: int) -> None:
     """Raise CopyIncomplete if a finished copy has other counts than expected."""
     counts = target.counts
     if (counts.items, counts.bytes) != (items, bytes_):
@@ -79,7 +79,7 @@ def check_complete(target: Table, items: int, bytes_: int) -> None:
         )
 
 
-def _with_entries(source: Table, target: Table, rows: list[KeyedRow]) -> list[KeyedRow]:
+def _with_entries(source: StoredTable, target: StoredTable, rows: list[KeyedRow]) -> list[KeyedRow]:
     """Return rows with the target's entries in place of the source's."""
     taken = [(index, _reusable_columns(source, index)) for index in every_index(target)]
     if any(places is None for _, places in taken):
@@ -90,7 +90,9 @@ def _with_entries(source: Table, target: Table, rows: list[KeyedRow]) -> list[Ke
     return [(row[0], row[1], row[2], row[3], *(row[place] for place in kept)) for row in rows]
 
 
-def _with_computed_entries(row: KeyedRow, taken: Sequence[tuple[Index | Vector, range | None]]) -> KeyedRow:
+def _with_computed_entries(
+    row: KeyedRow, taken: Sequence[tuple[StoredIndex | Vector, range | None]]
+) -> KeyedRow:
     item = decode_item(row[2])
     entries: list[Entry] = []
     for index, places in taken:
@@ -98,7 +100,7 @@ def _with_computed_entries(row: KeyedRow, taken: Sequence[tuple[Index | Vector, 
     return row[0], row[1], row[2], row[3], *entries
 
 
-def _reusable_columns(source: Table, index: Index | Vector) -> range | None:
+def _reusable_columns(source: StoredTable, index: StoredIndex | Vector) -> range | None:
     """Return where in a source's row the entries of an index are; None if it has no such index, complete."""
     for own in every_index(source):
         if own.name == index.name and own.definition.filled_to is None and _are_alike(own, index):
@@ -107,12 +109,12 @@ def _reusable_columns(source: Table, index: Index | Vector) -> range | None:
     return None
 
 
-def _are_alike(one: Index | Vector, other: Index | Vector) -> bool:
+def _are_alike(one: StoredIndex | Vector, other: StoredIndex | Vector) -> bool:
     """Return whether two indexes have the same entries for every item."""
     if one.projected != other.projected:
         return False
-    if isinstance(one, Index):
-        return isinstance(other, Index) and one.schema == other.schema
+    if isinstance(one, StoredIndex):
+        return isinstance(other, StoredIndex) and one.schema == other.schema
     if not isinstance(other, Vector):
         return False
     mine, yours = one.definition, other.definition
@@ -124,7 +126,7 @@ def _are_alike(one: Index | Vector, other: Index | Vector) -> bool:
     )
 
 
-def _count(target: Table, rows: Sequence[KeyedRow]) -> None:
+def _count(target: StoredTable, rows: Sequence[KeyedRow]) -> None:
     """Add rows to a table's counts."""
     counts = target.counts
     counts.items += len(rows)

@@ -21,12 +21,12 @@ from tavola.clock import SYSTEM_CLOCK, Clock, monotonic
 from tavola.engine.background import BackgroundTasks, upgrade
 from tavola.engine.catalog import Catalog
 from tavola.engine.commit_group import CommitGroup, GroupState
-from tavola.engine.emulation import Emulation, Hottest, Switches, active_emulation, parse_switches
+from tavola.engine.emulation import Emulation, Hottest, Switches, parse_switches
 from tavola.engine.isolation import ClientTokens
-from tavola.engine.jobs import Jobs
+from tavola.engine.jobs import JobStore
 from tavola.engine.observers import ObservedContext, Observer, ObserverNotifier
-from tavola.engine.operations import HANDLERS, OperationCall, Services
-from tavola.engine.request_context import ItemAccess, RequestContext
+from tavola.engine.operations import HANDLERS, EmulatedCall, OperationCall, Services
+from tavola.engine.request_context import RequestContext
 from tavola.engine.signed_tokens import TokenSigner
 from tavola.engine.storage import Store, StoreError, StoreFailed, StoreFull
 from tavola.engine.streams import Streams
@@ -76,8 +76,8 @@ class Engine:
             store=store,
             streams=Streams(store, self._catalog),
             token_signer=TokenSigner(store, entropy, self._group.begin),
-            jobs=Jobs(store),
-            emulation=active_emulation(Emulation(switches, clock), self._catalog, clock),
+            jobs=JobStore(store),
+            emulation=Emulation(switches, clock, self._catalog),
             buckets=buckets,
         )
         self._background = BackgroundTasks(self._services, ttl_interval_s)
@@ -138,7 +138,7 @@ class Engine:
         operation: str,
         body: bytes,
         scope: Scope = DEFAULT_SCOPE,
-        visit: RequestContext | None = None,
+        context: RequestContext | None = None,
         *,
         participant: object = None,
     ) -> bytes:
@@ -148,14 +148,15 @@ class Engine:
         group. The caller must then check `dirty` and, if it is set, `commit(participant)` before it reveals the
         response. A participant of its own for each call gets the outcome of that call alone.
         """
-        if self._observing is not None and not isinstance(visit, ObservedContext):
-            return self._observed(self._observing, operation, body, scope, visit, participant)
+        if self._observing is not None and not isinstance(context, ObservedContext):
+            return self._observed(self._observing, operation, body, scope, context, participant)
         handler = HANDLERS.get(operation)
         if handler is None:
             raise unknown_operation(operation)
         request = parse(operation, body, self._wording)
-        call = OperationCall(operation, body, scope, self._services, visit)
-        if visit is not None and visit.as_of_us is not None:
+        call_type = EmulatedCall if self._services.emulation.active else OperationCall
+        call = call_type(operation, body, scope, self._services, context)
+        if context is not None and context.as_of_us is not None:
             call.make_read_only()
         group = self._group
         with self._lock:
@@ -163,8 +164,8 @@ class Engine:
             group.check_accepting()
             joins = group.collects(participant)
             try:
-                if visit is not None and visit.guard is not None:
-                    visit.guard.check(operation, request, call)
+                if context is not None and context.guard is not None:
+                    context.guard.check(operation, request, call)
                 try:
                     answer = handler(call, request)
                 except ValueMalformed:
@@ -192,12 +193,12 @@ class Engine:
         operation: str,
         body: bytes,
         scope: Scope,
-        visit: RequestContext | None,
+        context: RequestContext | None,
         by: object,
     ) -> bytes:
         """Execute a call and notify the observer, after the commit if the response has to wait for one."""
         began_s, began = self._services.clock.now(), monotonic()
-        watched = ObservedContext.of(visit)
+        watched = ObservedContext.of(context)
         fault: Fault | None = None
         with self._lock:  # no commit between the call and the check of the state
             try:
@@ -209,12 +210,10 @@ class Engine:
                 fault = InternalServerFault(str(error))
                 raise
             finally:
-                if visit is not None:
-                    watched.copy_to(visit)
-                touches: Sequence[ItemAccess] = watched.touches or ()
-                if self._services.emulation is not None:
-                    touches = (*touches, *self._services.emulation.take_refused())
-                note = operation, scope, began_s, began, touches, fault, body
+                if context is not None:
+                    watched.copy_to(context)
+                accesses = (*(watched.accesses or ()), *self._services.emulation.take_refused())
+                note = operation, scope, began_s, began, accesses, fault, body
                 if self._group.state is GroupState.OPEN:
                     observing.report_after_commit(note)
                 else:
@@ -226,8 +225,7 @@ class Engine:
         Without an observer, a call pays for one test.
         """
         with self._lock:
-            if self._services.emulation is not None:
-                self._services.emulation.take_refused()  # not for the new observer
+            self._services.emulation.take_refused()  # not for the new observer
             self._observing = self._group.observing = None if observer is None else ObserverNotifier(observer)
 
     def call(
@@ -235,11 +233,11 @@ class Engine:
         operation: str,
         request: Mapping[str, Any],
         scope: Scope = DEFAULT_SCOPE,
-        visit: RequestContext | None = None,
+        context: RequestContext | None = None,
     ) -> dict[str, Any]:
         """Return the response to a request, both as DynamoDB JSON in Python's types."""
         answer: dict[str, Any] = msgspec.json.decode(
-            self.execute(operation, msgspec.json.encode(request), scope, visit)
+            self.execute(operation, msgspec.json.encode(request), scope, context)
         )
         return answer
 
@@ -259,8 +257,7 @@ class Engine:
                 raise ResourceNotFoundFault(
                     f"Requested resource not found: Index: {index_name} not found for table: {table_name}"
                 )
-            emulation = self._services.emulation
-            return Hottest() if emulation is None else emulation.hottest(table, index, count)
+            return self._services.emulation.hottest(table, index, count)
 
     def changes_between(
         self, table_name: str, moments_us: Sequence[int], scope: Scope = DEFAULT_SCOPE
@@ -404,8 +401,8 @@ class Engine:
         """Execute a request whose values need the conversions that AWS makes; refuse it where AWS makes none."""
         try:
             request = parse_coerced(call.operation, call.body, self._wording)
-            if call.visit is not None and call.visit.guard is not None:
-                call.visit.guard.check(call.operation, request, call)
+            if call.context is not None and call.context.guard is not None:
+                call.context.guard.check(call.operation, request, call)
             answer: bytes = handler(call, request)
         except ValueMalformed as malformed:
             raise SerializationFault(str(malformed)) from malformed
@@ -441,4 +438,4 @@ class Engine:
         services.streams.load()
         services.jobs.load()
         services.token_signer.forget_secret()
-        services.emulation = active_emulation(services.emulation, self._catalog, services.clock)
+        services.emulation.update_active(self._catalog)

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import msgspec
 
-from tavola.engine.catalog import Catalog, Table, TimeToLive
-from tavola.engine.indexes import expiry_of
+from tavola.engine.catalog import Catalog, StoredTable, TimeToLive
 from tavola.engine.journal import BY_SERVICE
 from tavola.engine.storage import Entry
-from tavola.engine.writes import apply_write, find_current, prepare_delete
+from tavola.engine.writes import apply_write, expiry_of, find_current, prepare_delete
 from tavola.limits import TTL_PAST_S_MAX
 from tavola.values import decode_item
 
 _SLICE_ROWS = 256
 
 
-def enable_expiry(catalog: Catalog, table: Table, attribute: str, changed_at_s: float) -> Table:
+def enable_expiry(catalog: Catalog, table: StoredTable, attribute: str, changed_at_s: float) -> StoredTable:
     """Switch expiry on: the column is made, and filled from the rows that are there a slice at a time."""
     definition = table.definition
     slot = definition.slots + 1
@@ -30,7 +29,7 @@ def enable_expiry(catalog: Catalog, table: Table, attribute: str, changed_at_s: 
     return catalog.change(table, msgspec.structs.replace(definition, ttl=ttl, slots=slot))
 
 
-def disable_expiry(catalog: Catalog, table: Table, changed_at_s: float) -> Table:
+def disable_expiry(catalog: Catalog, table: StoredTable, changed_at_s: float) -> StoredTable:
     """Switch expiry off and let go of its column."""
     definition = table.definition
     ttl = definition.ttl
@@ -41,7 +40,7 @@ def disable_expiry(catalog: Catalog, table: Table, changed_at_s: float) -> Table
     return catalog.change(table, msgspec.structs.replace(definition, ttl=off))
 
 
-def next_unfilled(catalog: Catalog) -> Table | None:
+def next_unfilled(catalog: Catalog) -> StoredTable | None:
     """Return a table whose expiry column is not complete yet."""
     for table in catalog.tables():
         ttl = table.definition.ttl
@@ -50,7 +49,7 @@ def next_unfilled(catalog: Catalog) -> Table | None:
     return None
 
 
-def fill_slice(catalog: Catalog, table: Table) -> None:
+def fill_slice(catalog: Catalog, table: StoredTable) -> None:
     """Fill the next rows of an expiry column; when there are none left, it is complete."""
     ttl = table.definition.ttl
     assert ttl is not None, "a column that is filled belongs to a setting"
@@ -67,12 +66,12 @@ def fill_slice(catalog: Catalog, table: Table) -> None:
     catalog.change(table, msgspec.structs.replace(table.definition, ttl=changed))
 
 
-def tables_with_expiry(catalog: Catalog) -> list[Table]:
+def tables_with_expiry(catalog: Catalog) -> list[StoredTable]:
     """Return the tables whose items expire."""
     return [table for table in catalog.tables() if table.expiry is not None]
 
 
-def delete_expired_slice(catalog: Catalog, table: Table, now_s: float, delay_s: float = 0.0) -> int:
+def delete_expired_slice(catalog: Catalog, table: StoredTable, now_s: float, delay_s: float = 0.0) -> int:
     """Delete some of the items that are due, the oldest first, and return how many.
 
     What expired more than five years ago is left alone, as AWS does: it is more likely a mistake than a time.

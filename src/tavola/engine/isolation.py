@@ -23,7 +23,7 @@ _KIND = "token"
 _SWEEP_EVERY = 256
 
 
-class Receipt(msgspec.Struct, frozen=True):
+class TransactionReceipt(msgspec.Struct, frozen=True):
     """What is kept of a completed transaction: its payload's digest, its end, what a replay is billed."""
 
     digest: str
@@ -39,12 +39,12 @@ class ClientTokens:
     clock: Clock
     _since_sweep: int = _SWEEP_EVERY  # the first one after opening sweeps
 
-    def find_receipt(self, scope: Scope, token: str, digest: str) -> Receipt | None:
+    def find_receipt(self, scope: Scope, token: str, digest: str) -> TransactionReceipt | None:
         """Return the receipt of a transaction done before; refuse the token of another payload."""
         data = self.store.get_record(_KIND, _name(scope, token))
         if data is None:
             return None
-        receipt = msgspec.json.decode(data, type=Receipt)
+        receipt = msgspec.json.decode(data, type=TransactionReceipt)
         if receipt.expires_at_s <= self.clock.now():
             return None
         if receipt.digest != digest:
@@ -54,7 +54,7 @@ class ClientTokens:
     def save_receipt(self, scope: Scope, token: str, digest: str, reads: list[tuple[str, float]]) -> None:
         """Keep a token in the transaction that did its writes, and sweep out old ones now and then."""
         now_s = self.clock.now()
-        receipt = Receipt(digest, now_s + TRANSACTION_TOKEN_LIFE_S, reads)
+        receipt = TransactionReceipt(digest, now_s + TRANSACTION_TOKEN_LIFE_S, reads)
         self.store.put_record(
             _KIND, _name(scope, token), msgspec.json.encode(receipt), due_s=receipt.expires_at_s
         )

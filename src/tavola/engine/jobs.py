@@ -16,7 +16,7 @@ _KIND = "job"
 _SEQUENCE = ("sequence", "job")
 
 
-class Job(msgspec.Struct, frozen=True):
+class BackgroundJob(msgspec.Struct, frozen=True):
     """One piece of long work, as far as it has come."""
 
     id: str
@@ -24,20 +24,20 @@ class Job(msgspec.Struct, frozen=True):
     state: dict[str, Any]
 
 
-class Jobs:
+class JobStore:
     """The jobs that are not finished, in the order they were started."""
 
     __slots__ = ("_store", "_waiting")
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._waiting: dict[str, Job] = {}
+        self._waiting: dict[str, BackgroundJob] = {}
         self.load()
 
     def load(self) -> None:
         """Read the jobs anew from the store."""
         self._waiting = {
-            name: msgspec.json.decode(data, type=Job) for name, data in self._store.records(_KIND)
+            name: msgspec.json.decode(data, type=BackgroundJob) for name, data in self._store.records(_KIND)
         }
 
     @property
@@ -45,11 +45,11 @@ class Jobs:
         """Tell whether there is a job to be done."""
         return bool(self._waiting)
 
-    def next(self) -> Job | None:
+    def next(self) -> BackgroundJob | None:
         """Return the job whose turn it is: the one that was started, or worked on, the longest ago."""
         return next(iter(self._waiting.values()), None)
 
-    def find(self, id_: str) -> Job | None:
+    def find(self, id_: str) -> BackgroundJob | None:
         """Return a job that is not finished."""
         return self._waiting.get(id_)
 
@@ -58,24 +58,24 @@ class Jobs:
         last, name = _SEQUENCE
         number = int(self._store.get_record(last, name) or b"0") + 1
         self._store.put_record(last, name, str(number).encode())
-        job = Job(f"{number:010d}", kind, state)
+        job = BackgroundJob(f"{number:010d}", kind, state)
         self._save(job)
         return job.id
 
-    def advance(self, job: Job, state: dict[str, Any] | None) -> None:
+    def advance(self, job: BackgroundJob, state: dict[str, Any] | None) -> None:
         """Keep how far a job has come, in the transaction of its slice; None: it is finished."""
         self._waiting.pop(job.id, None)
         if state is None:
             self._store.delete_record(_KIND, job.id)
         else:
-            self._save(Job(job.id, job.kind, state))
+            self._save(BackgroundJob(job.id, job.kind, state))
 
     def cancel(self, id_: str) -> None:
         """Let go of a job that is not finished."""
         if self._waiting.pop(id_, None) is not None:
             self._store.delete_record(_KIND, id_)
 
-    def _save(self, job: Job) -> None:
+    def _save(self, job: BackgroundJob) -> None:
         self._store.put_record(_KIND, job.id, msgspec.json.encode(job))
         self._waiting[job.id] = job
 

@@ -26,7 +26,7 @@ from typing import Final
 import msgspec
 
 from tavola.clock import Clock
-from tavola.engine.storage import ChangeLog, LogRow
+from tavola.engine.storage import ChangeLog, ChangeLogRow
 from tavola.values import Item
 
 INSERT: Final = 0
@@ -52,7 +52,7 @@ _KEPT: dict[str | None, tuple[tuple[bool, bool], ...]] = {
 }
 
 
-def new_image(row: LogRow) -> bytes | None:
+def new_image(row: ChangeLogRow) -> bytes | None:
     """Return the image after a change, if it was kept; with KEYS_ALONE, the key attributes only."""
     new = row.new
     if new is None or not row.mark & DIFFERS:
@@ -96,7 +96,7 @@ def _common(one: bytes, other: bytes, most: int) -> int:
     return alike
 
 
-class Timeline:
+class LogClock:
     """The time that is written to the logs: the same for all changes of a call, for all tables, and never decreasing.
 
     Therefore a transaction is visible as of a time either completely or not at all, whatever the clock does.
@@ -125,7 +125,7 @@ class Journal:
     def __init__(
         self,
         log: ChangeLog,
-        timeline: Timeline,
+        timeline: LogClock,
         view: str | None,
         *,
         history: bool,
@@ -172,5 +172,5 @@ class Journal:
             new = _difference(old, new)
             mark |= DIFFERS
         kept_old, kept_new = old if keep_old else None, new if keep_new else None
-        self.log.append(LogRow(self._next, self._timeline.now_us, key, mark, kept_old, kept_new))
+        self.log.append(ChangeLogRow(self._next, self._timeline.now_us, key, mark, kept_old, kept_new))
         self._next += 1

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from tavola.engine.catalog import Table
+from tavola.engine.catalog import StoredTable
 from tavola.engine.vectors import Vector
 from tavola.protocol.faults import ValidationFault
 from tavola.values import Value
@@ -33,14 +33,14 @@ _TINY = 2.0**-148
 _BLOCK = 4096  # entries that are widened to 64 bits at a time
 
 
-class Hit(NamedTuple):
+class VectorHit(NamedTuple):
     """An entry that a search has found."""
 
     score: float
     key: bytes
 
 
-def matrix_of(table: Table, vector: Vector) -> Matrix:
+def matrix_of(table: StoredTable, vector: Vector) -> Matrix:
     """Return the index in memory, read from the store if nobody has searched it yet."""
     copy = vector.copy
     known = table.counts.index_items.get(vector.definition.slot, 0)
@@ -122,7 +122,7 @@ class Matrix:
             for codes in self._codes.values():
                 codes[row] = codes[end]
 
-    def search(self, query: bytes, most: int, wanted: Mapping[str, Value]) -> list[Hit]:
+    def search(self, query: bytes, most: int, wanted: Mapping[str, Value]) -> list[VectorHit]:
         """Return up to `most` entries nearest to a packed vector, of those that have the wanted values.
 
         The nearest comes first; of equals, the one that a scan meets first.
@@ -140,7 +140,8 @@ class Matrix:
         order = sorted(range(len(places)), key=lambda each: (ranks[each], self._keys[places[each]]))
         sign = -1.0 if self._distance == "DOT_PRODUCT" else 1.0
         return [
-            Hit(self._display_score(sign * ranks[each]), self._keys[places[each]]) for each in order[:most]
+            VectorHit(self._display_score(sign * ranks[each]), self._keys[places[each]])
+            for each in order[:most]
         ]
 
     def vector(self, key: bytes) -> list[str]:

@@ -30,7 +30,7 @@ class Observer(Protocol):
         scope: Scope,
         began_s: float,
         took_s: float,
-        touches: Sequence[ItemAccess],
+        accesses: Sequence[ItemAccess],
         fault: Fault | None,
         body: bytes,
     ) -> None:
@@ -47,15 +47,17 @@ class ObservedContext(RequestContext):
     """The context of an observed call, in place of the caller's own."""
 
     @classmethod
-    def of(cls, visit: RequestContext | None) -> ObservedContext:
+    def of(cls, context: RequestContext | None) -> ObservedContext:
         """Return a context of the same caller with its own list of accesses."""
-        return cls(None, None, [], True) if visit is None else cls(visit.guard, visit.as_of_us, [], True)
+        return (
+            cls(None, None, [], True) if context is None else cls(context.guard, context.as_of_us, [], True)
+        )
 
-    def copy_to(self, visit: RequestContext) -> None:
+    def copy_to(self, context: RequestContext) -> None:
         """Add to the caller's own context what it would have recorded without an observer."""
-        visit.denied += self.denied
-        if visit.touches is not None and self.touches:
-            visit.touches += self.touches
+        context.denied += self.denied
+        if context.accesses is not None and self.accesses:
+            context.accesses += self.accesses
 
 
 CallNote = tuple[str, Scope, float, float, Sequence[ItemAccess], Fault | None, bytes]
@@ -94,9 +96,9 @@ class ObserverNotifier:
         """Report a call now."""
         if self.observer is None:
             return
-        operation, scope, began_s, began, touches, fault, body = note
+        operation, scope, began_s, began, accesses, fault, body = note
         try:
-            self.observer.note(operation, scope, began_s, monotonic() - began, touches, fault, body)
+            self.observer.note(operation, scope, began_s, monotonic() - began, accesses, fault, body)
         except Exception:  # noqa: BLE001 - an observer's error must not reach the caller
             self.observer = None
             _log.exception("The observer failed and is told nothing more; calls are answered as before.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tavola.engine.catalog import Index, Table
+from tavola.engine.catalog import StoredIndex, StoredTable
 from tavola.engine.storage import ItemRow
 from tavola.keys import Bounds
 from tavola.limits import PAGE_BYTES_MAX
@@ -17,11 +17,11 @@ from tavola.values import Item, decode_item, encode_item
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ReadRange:
     """What a query or scan goes over: bounds of a table's keys, or of an index's."""
 
-    table: Table
-    index: Index | None
+    table: StoredTable
+    index: StoredIndex | None
     bounds: Bounds
     reverse: bool = False
     after: tuple[bytes, bytes] | None = None  # index key (empty for the table itself) and key to go on after
@@ -30,7 +30,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ReadPage:
     """Rows in order, and whether there may be more after them."""
 
     lines: list[ItemRow]
@@ -38,7 +38,7 @@ class Page:
     more: bool
 
 
-def read_page(span: Span, limit: int | None) -> Page:
+def read_page(span: ReadRange, limit: int | None) -> ReadPage:
     """Return one page of a span: up to `limit` rows, up to 1 MB."""
     rack = span.table.rows
     most = -1 if limit is None else limit
@@ -55,10 +55,10 @@ def read_page(span: Span, limit: int | None) -> Page:
             after=span.after,
             reverse=span.reverse,
         )
-    return Page(lines, total, len(lines) == limit or total >= PAGE_BYTES_MAX)
+    return ReadPage(lines, total, len(lines) == limit or total >= PAGE_BYTES_MAX)
 
 
-def last_key(span: Span, item: Item) -> Item:
+def last_key(span: ReadRange, item: Item) -> Item:
     """Return the attributes that a page which ended at this item is gone on from."""
     names = dict.fromkeys(span.table.schema.names)
     if span.index is not None:

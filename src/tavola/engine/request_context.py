@@ -9,19 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from tavola.protocol.resources import TableFacts
-
-
-class GuardResources(Protocol):
-    """The facts about tables and streams that a guard can query from the engine."""
-
-    def facts(self, name_or_arn: str) -> TableFacts | None:
-        """Return the facts about the table that a request names, or None if it does not exist."""
-        ...
-
-    def iterator_stream(self, iterator: str) -> str | None:
-        """Return the ARN of the stream that a shard iterator reads, or None if the iterator is invalid."""
-        ...
+from tavola.protocol.resources import GuardResources
 
 
 class AccessGuard(Protocol):
@@ -55,6 +43,6 @@ class RequestContext:
 
     guard: AccessGuard | None = None  # None: everything is allowed
     as_of_us: int | None = None  # reads see the tables as of this time, and writes are refused
-    touches: list[ItemAccess] | None = None  # filled with the accesses of the call; None: not recorded
+    accesses: list[ItemAccess] | None = None  # filled with the accesses of the call; None: not recorded
     entries: bool = False  # record the keys of index entries too
     denied: int = 0  # denied statements of batches, counted until the reader resets it

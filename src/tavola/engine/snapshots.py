@@ -30,11 +30,20 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any, NamedTuple, NoReturn
 
-from tavola.engine.catalog import Index, Table
+from tavola.engine.catalog import StoredIndex, StoredTable
 from tavola.engine.history import HistoryCache, IndexHistory
-from tavola.engine.indexes import entry_of, every_index, expiry_of
 from tavola.engine.journal import BY_SERVICE
-from tavola.engine.storage import ChangeLog, Entry, ItemPage, ItemRow, KeyedRow, LogRow, StoredRow, TableStore
+from tavola.engine.storage import (
+    ChangeLog,
+    ChangeLogRow,
+    Entry,
+    ItemPage,
+    ItemRow,
+    KeyedRow,
+    StoredRow,
+    TableStore,
+)
+from tavola.engine.writes import entry_of, every_index, expiry_of
 from tavola.keys import Bounds
 from tavola.limits import PAGE_BYTES_MAX
 from tavola.protocol.faults import (
@@ -65,8 +74,8 @@ class Version(NamedTuple):
 
 
 def table_at_position(
-    table: Table, log: ChangeLog, position: int, pasts: HistoryCache | None = None
-) -> Table:
+    table: StoredTable, log: ChangeLog, position: int, pasts: HistoryCache | None = None
+) -> StoredTable:
     """Return a table with the rows that it had after a change of its log; `pasts` caches its indexes."""
     past = copy(table)
     past.rows = AsOfTableStore(table, log, position, pasts)
@@ -76,7 +85,7 @@ def table_at_position(
     return past
 
 
-def window_of(table: Table, now_s: float) -> tuple[int, int]:
+def window_of(table: StoredTable, now_s: float) -> tuple[int, int]:
     """Return the earliest and the latest time that the table can be read as of, in microseconds.
 
     If the clock was set back, the log continues from its latest time, and so does the window.
@@ -90,7 +99,7 @@ def window_of(table: Table, now_s: float) -> tuple[int, int]:
     return max(since_us, latest_us - recovery.days * _DAY_US), latest_us
 
 
-def position_at(table: Table, at_us: int, now_s: float) -> int:
+def position_at(table: StoredTable, at_us: int, now_s: float) -> int:
     """Return the last change at or before a time; raise InvalidRestoreTimeFault outside the window."""
     earliest_us, latest_us = window_of(table, now_s)
     if not _is_kept(at_us, earliest_us, latest_us):
@@ -101,7 +110,9 @@ def position_at(table: Table, at_us: int, now_s: float) -> int:
     return _position(table, at_us)
 
 
-def table_at(table: Table, at_us: int, now_s: float, begin: Callable[[], None], pasts: HistoryCache) -> Table:
+def table_at(
+    table: StoredTable, at_us: int, now_s: float, begin: Callable[[], None], pasts: HistoryCache
+) -> StoredTable:
     """Return the table as of a time; raise InvalidRestoreTimeFault outside the window."""
     earliest_us, latest_us = window_of(table, now_s)
     if not _is_kept(at_us, earliest_us, latest_us):
@@ -120,7 +131,7 @@ def _is_kept(at_us: int, earliest_us: int, latest_us: int) -> bool:
     return earliest_us // _SECOND_US * _SECOND_US <= at_us <= latest_us
 
 
-def _position(table: Table, at_us: int) -> int:
+def _position(table: StoredTable, at_us: int) -> int:
     recovery, journal = table.definition.recovery, table.journal
     assert recovery is not None, "a table with a window has recovery"
     assert journal is not None, "a table with recovery is journalled"
@@ -141,7 +152,7 @@ class AsOfTableStore:
     """The rows of a table as of a position in its log; read-only."""
 
     def __init__(
-        self, table: Table, log: ChangeLog, position: int, pasts: HistoryCache | None = None
+        self, table: StoredTable, log: ChangeLog, position: int, pasts: HistoryCache | None = None
     ) -> None:
         """Read a table at a position of its log, which must have the old images of all later changes."""
         self._table = table
@@ -273,7 +284,7 @@ class AsOfTableStore:
                 return
             bounds = Bounds(bounds.lower, end) if reverse else Bounds(end + b"\x00", bounds.upper)
 
-    def _undo(self, standing: list[KeyedRow], changes: list[LogRow], reverse: bool) -> list[KeyedRow]:
+    def _undo(self, standing: list[KeyedRow], changes: list[ChangeLogRow], reverse: bool) -> list[KeyedRow]:
         if not changes:
             return standing
         rows = {row[0]: row for row in standing}
@@ -307,7 +318,7 @@ class AsOfTableStore:
 
     def _unchanged_entries(
         self,
-        index: Index,
+        index: StoredIndex,
         past: IndexHistory,
         bounds: Bounds,
         after: tuple[bytes, bytes] | None,
@@ -339,7 +350,7 @@ class AsOfTableStore:
             yield entry, key, image, size
 
 
-def _entry(index: Index, image: bytes) -> tuple[bytes, int] | None:
+def _entry(index: StoredIndex, image: bytes) -> tuple[bytes, int] | None:
     """Return the entry of an image in an index, and its size there."""
     item = decode_item(image)
     entry, *sized = entry_of(index, item)
@@ -357,14 +368,14 @@ def read_only_fault() -> ValidationFault:
     )
 
 
-def versions(table: Table, key: bytes, after: int, limit: int) -> tuple[list[Version], int | None]:
+def versions(table: StoredTable, key: bytes, after: int, limit: int) -> tuple[list[Version], int | None]:
     """Return the versions of an item after each change that follows a log position, and the position to continue from.
 
     The earliest first, at most `limit` versions and about a megabyte; the position is None after the last page.
     """
     journal = table.journal
     assert journal is not None, "only a table with a journal has a past"
-    changes: list[LogRow] = []
+    changes: list[ChangeLogRow] = []
     total = 0
     more = True
     while more and len(changes) <= limit and total < PAGE_BYTES_MAX:

@@ -14,9 +14,9 @@ from itertools import pairwise
 
 import msgspec
 
-from tavola.engine.catalog import Catalog, Table
+from tavola.engine.catalog import Catalog, StoredTable
 from tavola.engine.journal import BY_SERVICE, INSERT, KEYS_ALONE, KIND_BITS, MODIFY, REMOVE, new_image
-from tavola.engine.storage import ChangeLog, LogRow, Store
+from tavola.engine.storage import ChangeLog, ChangeLogRow, Store
 from tavola.keys import Bounds
 from tavola.limits import (
     ON_DEMAND_WARM_READS_PER_S,
@@ -42,7 +42,7 @@ _EVENTS = {INSERT: "INSERT", MODIFY: "MODIFY", REMOVE: "REMOVE"}
 _encode = msgspec.json.Encoder().encode
 
 
-class Shard(msgspec.Struct, frozen=True):
+class StreamShard(msgspec.Struct, frozen=True):
     """A range of partition hashes over a range of log ids."""
 
     id: str
@@ -73,7 +73,7 @@ class Stream(msgspec.Struct, frozen=True):
     hash: str
     range: str | None
     created_at_s: float
-    shards: tuple[Shard, ...] = ()
+    shards: tuple[StreamShard, ...] = ()
     closed_at_s: float | None = None
     policy: str | None = None  # the resource policy on it
     policy_revision: str | None = None
@@ -93,7 +93,7 @@ class Stream(msgspec.Struct, frozen=True):
         """Return the key attributes of its table."""
         return (self.hash,) if self.range is None else (self.hash, self.range)
 
-    def shard(self, id_: str) -> Shard | None:
+    def shard(self, id_: str) -> StreamShard | None:
         """Return the shard of this id."""
         return next((shard for shard in self.shards if shard.id == id_), None)
 
@@ -141,7 +141,7 @@ class Streams:
         """Return the log that a stream is read from."""
         return self._store.log(stream.number)
 
-    def enable(self, table: Table, now_s: float) -> Stream:
+    def enable(self, table: StoredTable, now_s: float) -> Stream:
         """Create the stream of a table whose definition has just got one, with one shard for each partition."""
         definition = table.definition
         setting = definition.stream
@@ -162,12 +162,12 @@ class Streams:
         edges = [place * _HASHES // count for place in range(count + 1)]
         first = table.journal.position + 1
         shards = tuple(
-            Shard(_shard_id(stream, now_s, place), first, low, high, now_s)
+            StreamShard(_shard_id(stream, now_s, place), first, low, high, now_s)
             for place, (low, high) in enumerate(pairwise(edges))
         )
         return self.save(msgspec.structs.replace(stream, shards=shards))
 
-    def disable(self, table: Table, now_s: float) -> None:
+    def disable(self, table: StoredTable, now_s: float) -> None:
         """Close the stream of a table; it can be read for another day."""
         for stream in self.of_table(table.definition.number):
             if stream.closed_at_s is None:
@@ -178,8 +178,8 @@ class Streams:
     def replace_shards(self, stream: Stream, now_s: float, *, split: str | None = None) -> Stream:
         """Close the open shards and open a child for each, or two for the one to `split`."""
         last = self.log(stream).span()[1]
-        shards: list[Shard] = []
-        children: list[Shard] = []
+        shards: list[StreamShard] = []
+        children: list[StreamShard] = []
         for shard in stream.shards:
             if shard.last is not None or split not in (None, shard.id):
                 shards.append(shard)
@@ -189,10 +189,10 @@ class Streams:
             edges = (shard.low, middle, shard.high) if split == shard.id else (shard.low, shard.high)
             for low, high in pairwise(edges):
                 id_ = _shard_id(stream, now_s, len(stream.shards) + len(children))
-                children.append(Shard(id_, last + 1, low, high, now_s, parent=shard.id))
+                children.append(StreamShard(id_, last + 1, low, high, now_s, parent=shard.id))
         return self.save(msgspec.structs.replace(stream, shards=(*shards, *children)))
 
-    def split_to_throughput(self, table: Table, now_s: float) -> None:
+    def split_to_throughput(self, table: StoredTable, now_s: float) -> None:
         """Split open shards until there is one for each partition that the table's throughput needs."""
         for stream in self.of_table(table.definition.number):
             current = stream
@@ -252,7 +252,7 @@ def label_of(moment_s: float) -> str:
     return datetime.fromtimestamp(moment_s, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
 
 
-def partitions_of(table: Table) -> int:
+def partitions_of(table: StoredTable) -> int:
     """Return the number of partitions that AWS would give a new table of this throughput."""
     definition = table.definition
     warm = definition.warm or {}
@@ -277,14 +277,14 @@ def id_of_sequence(text: str) -> int | None:
     return int(text) - _SEQUENCE_BASE
 
 
-def read_shard(log: ChangeLog, shard: Shard, after: int, limit: int) -> tuple[list[LogRow], int]:
+def read_shard(log: ChangeLog, shard: StreamShard, after: int, limit: int) -> tuple[list[ChangeLogRow], int]:
     """Return changes of a shard after an id, and the id to continue after; nothing before it is left out.
 
     They are read a few at a time, so that memory stays near the size limit of a response.
     """
     last = log.span()[1] if shard.last is None else shard.last
     upto = min(last, after + _WALK_ROWS)
-    rows: list[LogRow] = []
+    rows: list[ChangeLogRow] = []
     total = 0
     while len(rows) < limit and total < STREAM_RESPONSE_BYTES_MAX:
         wanted = min(_CHUNK_ROWS, limit - len(rows))
@@ -296,7 +296,7 @@ def read_shard(log: ChangeLog, shard: Shard, after: int, limit: int) -> tuple[li
     return rows, rows[-1].id
 
 
-def render_record(stream: Stream, row: LogRow) -> tuple[bytes, int]:
+def render_record(stream: Stream, row: ChangeLogRow) -> tuple[bytes, int]:
     """Return the stream record of a change, as JSON, and its size in bytes."""
     kind = row.mark & KIND_BITS
     new = new_image(row)
@@ -333,7 +333,7 @@ def render_record(stream: Stream, row: LogRow) -> tuple[bytes, int]:
     return _encode(record), size
 
 
-def _close_shard(shard: Shard, last: int, now_s: float) -> Shard:
+def _close_shard(shard: StreamShard, last: int, now_s: float) -> StreamShard:
     if shard.last is not None:
         return shard
     return msgspec.structs.replace(shard, last=last, closed_at_s=now_s)

@@ -19,14 +19,13 @@ import msgspec
 
 from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.engine.backups import Backup, Backups, kept_tables
-from tavola.engine.catalog import Catalog, Counts, Index, Table
-from tavola.engine.indexes import entry_of, expiry_of
+from tavola.engine.catalog import Catalog, StoredIndex, StoredTable, TableCounts
 from tavola.engine.journal import DIFFERS, new_image
 from tavola.engine.storage import (
     ChangeLog,
+    ChangeLogRow,
     Entry,
     KeyedRow,
-    LogRow,
     Store,
     StoreDamaged,
     StoreError,
@@ -34,6 +33,7 @@ from tavola.engine.storage import (
     form_of,
 )
 from tavola.engine.vectors import Vector
+from tavola.engine.writes import entry_of, expiry_of
 from tavola.keys import Bounds, KeyRefused
 from tavola.protocol.faults import ValidationFault
 from tavola.values import Item, decode_item, item_size
@@ -112,12 +112,14 @@ def _check_form(path: str | os.PathLike[str], key: str | None) -> None:
 
 def _verify_store(store: Store, clock: Clock, report: VerificationReport, progress: Progress | None) -> None:
     spoilt = store.problems(_LISTED_MAX)  # before a transaction, which a page that cannot be read would end
-    checks: list[_TableCheck] = []
+    checks: list[_TableVerification] = []
     logs: dict[int, ChangeLog] = {}
     unreadable: list[StoreProblem] = []
     try:
         store.begin()  # so that what reading makes on its way is undone
-        checks += [_TableCheck(store, table, report, progress) for table in Catalog(store, clock).tables()]
+        checks += [
+            _TableVerification(store, table, report, progress) for table in Catalog(store, clock).tables()
+        ]
         logs = {number: store.log(number) for number in store.log_numbers()}
         checks += _check_kept_tables(store, report, progress)
     except StoreError as error:
@@ -140,18 +142,18 @@ def _verify_store(store: Store, clock: Clock, report: VerificationReport, progre
 
 def _check_kept_tables(
     store: Store, report: VerificationReport, progress: Progress | None
-) -> list[_TableCheck]:
+) -> list[_TableVerification]:
     """Return the checks of backups, and of the rows of deleted tables that a running copy still needs."""
     checks = [
-        _TableCheck(store, Backups(store).table(backup), report, progress, backup)
+        _TableVerification(store, Backups(store).table(backup), report, progress, backup)
         for backup in Backups(store)
     ]
     numbers = {check.table.definition.number for check in checks}
     rests = (table for table in kept_tables(store) if table.definition.number not in numbers)
-    return checks + [_TableCheck(store, table, report, progress, kept_as="rest") for table in rests]
+    return checks + [_TableVerification(store, table, report, progress, kept_as="rest") for table in rests]
 
 
-def _owner(tree: str, owners: dict[int, _TableCheck]) -> str:
+def _owner(tree: str, owners: dict[int, _TableVerification]) -> str:
     """Return what a table or index of SQLite's is to us."""
     found = _TREE.fullmatch(tree)
     if found is None:
@@ -167,13 +169,13 @@ def _owner(tree: str, owners: dict[int, _TableCheck]) -> str:
     return name
 
 
-class _TableCheck:
+class _TableVerification:
     """One table or backup: its rows one by one, then what is counted over them."""
 
     def __init__(
         self,
         store: Store,
-        table: Table,
+        table: StoredTable,
         report: VerificationReport,
         progress: Progress | None,
         backup: Backup | None = None,
@@ -190,7 +192,7 @@ class _TableCheck:
             self.name = f"backup {backup.name} ({backup.id}) of {self.name}"
         elif kept_as == "rest":
             self.name = f"what a copy still needs of {self.name}"
-        self.counted = Counts()
+        self.counted = TableCounts()
         self.whole = True  # every row could be read, so that they can be counted
 
     def run(self) -> None:
@@ -295,7 +297,7 @@ class _TableCheck:
                 )
 
 
-def _indexes(table: Table) -> tuple[Index | Vector, ...]:
+def _indexes(table: StoredTable) -> tuple[StoredIndex | Vector, ...]:
     """Return a table's indexes of every kind, in the order of their columns."""
     return (*table.indexes, *table.vectors)
 
@@ -308,9 +310,9 @@ def _is_row(line: KeyedRow) -> bool:
     return whole and all(entry is None or isinstance(entry, bytes | int) for entry in entries)
 
 
-def _expected_entries(index: Index | Vector, item: Item) -> tuple[Entry, ...]:
+def _expected_entries(index: StoredIndex | Vector, item: Item) -> tuple[Entry, ...]:
     """Return the entries that an item makes in an index; none where the index cannot take it."""
-    if isinstance(index, Index):
+    if isinstance(index, StoredIndex):
         return entry_of(index, item)
     try:
         return index.entries_of(item)
@@ -327,7 +329,7 @@ def _verify_log(log: ChangeLog, place: str, report: VerificationReport) -> None:
     """Note where a log's changes do not follow each other, or an image in it cannot be read."""
     try:
         first, last, _ = log.span()
-        before: LogRow | None = None
+        before: ChangeLogRow | None = None
         after = first - 1
         while after < last:
             found = log.read(after, last, _EVERYTHING, _SLICE_ROWS)
@@ -343,7 +345,9 @@ def _verify_log(log: ChangeLog, place: str, report: VerificationReport) -> None:
         report.add(place, f"it cannot be read to its end: {error}")
 
 
-def _verify_change(change: LogRow, before: LogRow | None, place: str, report: VerificationReport) -> None:
+def _verify_change(
+    change: ChangeLogRow, before: ChangeLogRow | None, place: str, report: VerificationReport
+) -> None:
     parts: tuple[Any, ...] = change
     if not (isinstance(parts[1], int) and isinstance(parts[2], bytes) and isinstance(parts[3], int)):
         report.add(place, f"change {change.id} is of another form than changes are")

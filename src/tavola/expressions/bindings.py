@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
+
+from msgspec import Struct, field
 
 from tavola.expressions.errors import ExpressionError
 from tavola.expressions.nodes import (
@@ -42,8 +43,7 @@ _VALUE_KEY = re.compile(r":[A-Za-z0-9_]+")
 TreeT = TypeVar("TreeT", bound=Tree)
 
 
-@dataclass(frozen=True, slots=True)
-class Bindings:
+class Bindings(Struct, frozen=True):
     """The attribute names and checked values behind a request's placeholders."""
 
     names: Mapping[str, str] = field(default_factory=dict)

@@ -7,9 +7,10 @@ types, which are checked again for every request.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Generic, NoReturn, TypeVar
+
+from msgspec import Struct
 
 from tavola.expressions.bindings import Bindings, Substitution
 from tavola.expressions.errors import ExpressionError
@@ -73,8 +74,7 @@ _LONG_TYPES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedTree(Generic[TreeT]):
+class CheckedTree(Struct, Generic[TreeT], frozen=True):
     """A tree that passed its checks, and its rules about values."""
 
     tree: TreeT

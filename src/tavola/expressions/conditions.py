@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tavola.expressions.nodes import (
     And,
@@ -37,8 +38,7 @@ _SET_OF = {"S": "SS", "N": "NS", "B": "BS"}
 _SCALARS = ("S", "N", "B", "BOOL", "NULL")
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """A compiled condition, and the attributes and placeholders it uses."""
 
     tree: ConditionNode

@@ -7,8 +7,9 @@ the errors that need no table; `key_bounds` applies the rules of the schema, for
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NoReturn
+
+from msgspec import Struct
 
 from tavola.expressions.errors import ExpressionError
 from tavola.expressions.nodes import (
@@ -38,8 +39,7 @@ _MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NOT_SUPPORTED = "Query key condition not supported"
 
 
-@dataclass(frozen=True, slots=True)
-class KeyClause:
+class KeyClause(Struct, frozen=True):
     """The condition on one key attribute: = < <= > >= BETWEEN or begins_with, and its values."""
 
     name: str
@@ -50,8 +50,7 @@ class KeyClause:
 Clauses = tuple[KeyClause, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class KeyCondition:
+class KeyCondition(Struct, frozen=True):
     """A compiled key condition, and the placeholders it uses."""
 
     clauses: Clauses
@@ -60,8 +59,7 @@ class KeyCondition:
     values_used: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class KeyRange:
+class KeyRange(Struct, frozen=True):
     """The range of an index that a query reads."""
 
     bounds: Bounds

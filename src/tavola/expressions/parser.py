@@ -6,8 +6,9 @@ noted in `Parsed` for the checker, because DynamoDB reports them in a fixed orde
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Generic, NamedTuple, NoReturn, TypeVar
+
+from msgspec import Struct
 
 from tavola.expressions.errors import ExpressionError
 from tavola.expressions.lexer import END, NAME, NAME_REF, NUMBER, VALUE_REF, Token, lex
@@ -42,8 +43,7 @@ _CONDITION_KEYWORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN"})
 _SECTIONS = frozenset({"SET", "REMOVE", "ADD", "DELETE"})
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed(Generic[T]):
+class Parsed(Struct, Generic[T], frozen=True):
     """A tree, and the facts about its text that the checker needs."""
 
     tree: T

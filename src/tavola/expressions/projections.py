@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tavola.expressions.nodes import ProjectionNode
 from tavola.expressions.paths import PathTree, Steps, tree_of
@@ -12,8 +13,7 @@ from tavola.values import Item, Value
 Pick = Callable[[Item], Item]
 
 
-@dataclass(frozen=True, slots=True)
-class Projection:
+class Projection(Struct, frozen=True):
     """Compiled paths, and the attributes and placeholders they use."""
 
     tree: ProjectionNode

@@ -6,7 +6,7 @@ value. The index knows which attributes are allowed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from tavola.expressions.conditions import Condition
 from tavola.expressions.errors import ExpressionError
@@ -17,8 +17,7 @@ _FIELD = "Invalid SearchConditionExpression: "
 _COMPARATOR = f"{_FIELD}Invalid comparator used in SearchConditionExpression"
 
 
-@dataclass(frozen=True, slots=True)
-class SearchClause:
+class SearchClause(Struct, frozen=True):
     """An attribute and the placeholder of its required value."""
 
     name: str

@@ -7,9 +7,10 @@ the update does not touch are shared by both items.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from tavola.expressions.errors import UpdateRefused
 from tavola.expressions.nodes import (
@@ -43,8 +44,7 @@ NO_ATTRIBUTE = "The provided expression refers to an attribute that does not exi
 _SETS = ("SS", "NS", "BS")
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(Struct, frozen=True):
     """A compiled update, and the attributes and placeholders it uses."""
 
     tree: UpdateNode

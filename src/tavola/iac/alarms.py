@@ -18,12 +18,12 @@ TABLES = "AWS/DynamoDB"
 FUNCTIONS = "AWS/Lambda"
 QUEUES = "AWS/SQS"
 ALARM_NAME_MAX = 255
-# An alarm's expression adds nine of them up: with the sum itself that is all that CloudWatch takes.
+# An alarm's expression sums nine metrics: with the sum itself, that is CloudWatch's limit.
 OPERATIONS = (
     "GetItem", "BatchGetItem", "Query", "TransactGetItems",
     "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems",
 )  # fmt: skip
-ITERATOR_AGE_MS = 5 * 60 * 1000  # a stream keeps a day; five minutes behind is late, and far from lost
+ITERATOR_AGE_MS = 5 * 60 * 1000  # a stream keeps a day; five minutes behind is late but far from data loss
 REPLICATION_MS = 10 * 1000  # a second is usual
 
 
@@ -35,12 +35,12 @@ class AlarmRule:
     namespace: str
     metric: str
     statistic: Statistic
-    threshold: int  # what is more than this is breaching
+    threshold: int  # a higher value is breaching
     description: str
     period_s: int = 60
     periods: int = 5
     breaching_periods: int = 3
-    operations: tuple[str, ...] = ()  # of which the metric is added up
+    operations: tuple[str, ...] = ()  # sum the metric over these
 
 
 @dataclass(frozen=True, slots=True)

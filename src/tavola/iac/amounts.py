@@ -1,7 +1,7 @@
-"""Amounts: how many items a change is about, and how many units it takes.
+"""How many items a change affects, and how many units it consumes.
 
-From what the design declares (`items=`, `item_bytes=`) or from what DynamoDB counts of the table that is there; what nobody has
-said is not guessed: it is None, or it is an upper bound that says so.
+The numbers come from the design (`items=`, `item_bytes=`) or from DynamoDB's own count of a deployed table. An undeclared number is not
+guessed: it is None, or an upper bound marked as such.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from tavola.model.sizes import declared_item_bytes, entry_bytes, item_bytes
 
 WorkKind = Literal["backfill", "rewrite", "copy"]
 
-_KEYS_BYTES = 200  # of an entry that holds keys alone, about
+_KEYS_BYTES = 200  # approximate size of an index entry with keys only
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """What DynamoDB counts of a table, about every six hours."""
+class TableCount:
+    """DynamoDB's count of a table, updated about every six hours."""
 
     items: int
     bytes: int
 
     @classmethod
-    def of(cls, described: Mapping[str, Any]) -> Counted:
-        """Return what a description tells."""
+    def of(cls, described: Mapping[str, Any]) -> TableCount:
+        """Return the count in a table description."""
         return cls(int(described.get("ItemCount", 0)), int(described.get("TableSizeBytes", 0)))
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What must be done to items beside the change itself."""
+    """Work on existing items that a change requires."""
 
     kind: WorkKind
-    items: int | None  # None: nobody has said how many there are
+    items: int | None  # None: unknown
     write_units: float | None
     read_units: float | None = 0.0
     most: bool = False  # the numbers are an upper bound
@@ -46,7 +46,7 @@ class Work:
 
     @property
     def seconds(self) -> float | None:
-        """How long it takes at the rate that the table or index has."""
+        """How long it takes at the table's or index's rate."""
         return None if self.write_units is None else self.write_units / self.units_per_second
 
     def __str__(self) -> str:
@@ -56,27 +56,27 @@ class Work:
         reads = f" and {self.read_units:,.0f} read units" if self.read_units else ""
         return (
             f"{self.kind} of {about}{self.items:,} items: {self.write_units:,.0f} write units{reads}, "
-            f"{_spell(self.seconds or 0)} at {self.units_per_second:,.0f} a second"
+            f"{_spell_duration(self.seconds or 0)} at {self.units_per_second:,.0f} a second"
         )
 
 
-def backfill_of(table: TableDesign, index: IndexDesign, counted: Counted | None) -> Work:
-    """Return what filling an index takes: a write of an entry for each item that is in it; reading the table is free."""
+def backfill_of(table: TableDesign, index: IndexDesign, counted: TableCount | None) -> Work:
+    """Return the work of filling an index: one entry write per item in it; reading the table is free."""
     members = [entity for entity in table.entities if entity.key_on(index.name) is not None]
     rate = _rate(table)
-    told = [entity.items for entity in members]
+    declared = [entity.items for entity in members]
     if members and counted is not None and (share := _share(table, members)) is not None:
         return _counted_backfill(table, index, members, counted, share)
-    if members and None not in told and counted is None:
+    if members and None not in declared and counted is None:
         units = sum((entity.items or 0) * _units(entry_bytes(table, entity, index)) for entity in members)
         return Work(
             "backfill",
-            sum(each or 0 for each in told),
+            sum(each or 0 for each in declared),
             float(units),
             0.0,
             False,
             rate,
-            _assumed(table, members),
+            _size_assumptions(table, members),
         )
     if counted is None:
         return Work("backfill", None, None, 0.0, False, rate)
@@ -87,7 +87,7 @@ def backfill_of(table: TableDesign, index: IndexDesign, counted: Counted | None)
 
 
 def _share(table: TableDesign, members: Iterable[EntityDesign]) -> float | None:
-    """Return which part of a table's items some entities are, as the design has it; None: it does not say."""
+    """Return the fraction of a table's items that some entities are, by the design; None: undeclared."""
     every = [entity.items for entity in table.entities]
     if None in every or not sum(each or 0 for each in every):
         return None
@@ -95,15 +95,15 @@ def _share(table: TableDesign, members: Iterable[EntityDesign]) -> float | None:
 
 
 def _counted_backfill(
-    table: TableDesign, index: IndexDesign, members: list[EntityDesign], counted: Counted, share: float
+    table: TableDesign, index: IndexDesign, members: list[EntityDesign], counted: TableCount, share: float
 ) -> Work:
-    """Return what filling an index takes by DynamoDB's count, of which the design tells the part that is in it."""
+    """Return the work of filling an index by DynamoDB's count, times the fraction that the design declares."""
     items = round(counted.items * share)
     declared = sum(entity.items or 0 for entity in members)
     size = counted.bytes // counted.items if counted.items else 0
     if index.projection == "KEYS_ONLY":
         size = min(size, _KEYS_BYTES)
-    assumed = [_counting(counted)]
+    assumed = [_count_assumption(counted)]
     if share < 1:
         assumed.append(f"{share:.0%} of the items are in it, as the design's items= have it")
     if declared != items:
@@ -111,14 +111,14 @@ def _counted_backfill(
     return Work("backfill", items, float(items * _units(size)), 0.0, False, _rate(table), tuple(assumed))
 
 
-def _counting(counted: Counted) -> str:
+def _count_assumption(counted: TableCount) -> str:
     return f"DynamoDB counts {counted.items:,} items in the table, about every six hours"
 
 
 def rewrite_of(
-    table: TableDesign, was: EntityDesign, now: EntityDesign, counted: Counted | None, *, moves: bool
+    table: TableDesign, was: EntityDesign, now: EntityDesign, counted: TableCount | None, *, moves: bool
 ) -> Work:
-    """Return what writing the items of an entity anew takes: each item, and two entries of each index whose key changes."""
+    """Return the work of rewriting the items of an entity: each item, and two entries in each index whose key changes."""
     size = item_bytes(table, now)
     units = float(_units(size) * (2 if moves else 1))
     for index in table.indexes:
@@ -132,24 +132,24 @@ def rewrite_of(
     rate = _rate(table)
     kind: WorkKind = "copy" if moves else "rewrite"
     share = _share(table, [now])
-    assumed = _assumed(table, [now])
+    assumed = _size_assumptions(table, [now])
     items = now.items
     if counted is not None:
         items = counted.items if share is None else round(counted.items * share)
-        assumed = (_counting(counted), *assumed)
+        assumed = (_count_assumption(counted), *assumed)
         if now.items is not None and now.items != items:
             assumed = (*assumed, f"the design says {now.items:,} items")
     if items is None:
         return Work(kind, None, None, None, False, rate)
     most = counted is not None and share is None
-    return Work(kind, items, items * units, _scanned(items * size), most, rate, assumed)
+    return Work(kind, items, items * units, _scan_units(items * size), most, rate, assumed)
 
 
-def copy_of(table: TableDesign, counted: Counted | None) -> Work:
-    """Return what copying a whole table to another takes: each item is read, and written with its index entries."""
+def copy_of(table: TableDesign, counted: TableCount | None) -> Work:
+    """Return the work of copying a table: each item is read, and written with its index entries."""
     rate = _rate(table)
-    told = [entity.items for entity in table.entities]
-    if table.entities and None not in told and counted is None:
+    declared = [entity.items for entity in table.entities]
+    if table.entities and None not in declared and counted is None:
         units = sum(
             (entity.items or 0)
             * (
@@ -158,15 +158,21 @@ def copy_of(table: TableDesign, counted: Counted | None) -> Work:
             )
             for entity in table.entities
         )
-        reads = _scanned(sum((entity.items or 0) * item_bytes(table, entity) for entity in table.entities))
-        items = sum(each or 0 for each in told)
-        return Work("copy", items, float(units), reads, False, rate, _assumed(table, table.entities))
+        reads = _scan_units(sum((entity.items or 0) * item_bytes(table, entity) for entity in table.entities))
+        items = sum(each or 0 for each in declared)
+        return Work("copy", items, float(units), reads, False, rate, _size_assumptions(table, table.entities))
     if counted is None:
         return Work("copy", None, None, None, False, rate)
     size = counted.bytes // counted.items if counted.items else 0
     units = counted.items * _units(size) * (1 + len(table.indexes))
     return Work(
-        "copy", counted.items, float(units), _scanned(counted.bytes), True, rate, (_counting(counted),)
+        "copy",
+        counted.items,
+        float(units),
+        _scan_units(counted.bytes),
+        True,
+        rate,
+        (_count_assumption(counted),),
     )
 
 
@@ -174,7 +180,7 @@ def _indexes(table: TableDesign, entity: EntityDesign) -> list[IndexDesign]:
     return [index for index in table.indexes if entity.key_on(index.name) is not None]
 
 
-def _assumed(table: TableDesign, entities: Iterable[EntityDesign]) -> tuple[str, ...]:
+def _size_assumptions(table: TableDesign, entities: Iterable[EntityDesign]) -> tuple[str, ...]:
     return tuple(
         f"items of {entity.name} are taken for {item_bytes(table, entity):,} bytes; declare item_bytes="
         for entity in entities
@@ -186,8 +192,8 @@ def _rate(table: TableDesign) -> float:
     return float(table.settings.write_units or ON_DEMAND_WARM_WRITES_PER_S)
 
 
-def _scanned(size: int) -> float:
-    """Return the read units of a consistent scan over so many bytes."""
+def _scan_units(size: int) -> float:
+    """Return the read units of a consistent scan over this many bytes."""
     return float(-(-size // READ_UNIT_BYTES))
 
 
@@ -195,7 +201,7 @@ def _units(size: int) -> int:
     return max(1, -(-size // WRITE_UNIT_BYTES))
 
 
-def _spell(seconds: float) -> str:
+def _spell_duration(seconds: float) -> str:
     if seconds < 60:
         return f"{max(1, round(seconds))} s"
     if seconds < 2 * 3600:

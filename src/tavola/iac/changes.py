@@ -1,12 +1,13 @@
 """Compare a design with deployed tables or with a former design: what differs, what each change means, and what it costs.
 
 The comparison itself is the client's, the same that `tavola deploy` applies. This module classifies each difference: in place, an index to fill,
-items to rewrite, a table to replace, something removed, or something that infrastructure applies (`infrastructure_changes`). Changes are sorted for
+items to rewrite, a table to replace, something removed, or something that infrastructure applies (replicas, auto scaling, consumers). Changes are sorted for
 the reader and applied in the client's order. Settings that either side does not declare (`settings.unknown`) are left alone.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -22,17 +23,129 @@ from tavola.client.table_changes import (
     names_no_key,
     table_changes,
 )
-from tavola.iac.amounts import Counted, Work, backfill_of, copy_of, rewrite_of
+from tavola.iac.amounts import TableCount, Work, backfill_of, copy_of, rewrite_of
 from tavola.iac.design_backend import DesignBackend, blueprint_of
-from tavola.iac.infrastructure_changes import (
-    InfrastructureChange,
-    compare_infrastructure,
-    compare_replicas,
-    list_unseen_settings,
-)
 from tavola.iac.plan import UNKNOWN_WORDS
 from tavola.model.document import Design, EntityDesign, IndexDesign, KeyDesign, TableDesign
+from tavola.protocol.arns import parse_resource_arn
 from tavola.protocol.faults import Fault
+
+_GLOBAL = (
+    "CloudFormation has another type of resource for a table with replicas, and does not turn one into the other: the first replica is a "
+    "replacement there, unless the table is imported into the stack anew"
+)
+_BY = "infrastructure does it, which tavola iac writes"
+
+
+@dataclass(frozen=True, slots=True)
+class InfrastructureChange:
+    """A difference that infrastructure applies."""
+
+    kind: str
+    what: str
+    removes: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+def compare_infrastructure(was: TableDesign, now: TableDesign) -> list[InfrastructureChange]:
+    """Return how a design differs from a former one in what infrastructure applies."""
+    changes = list(_compare_regions(set(was.settings.replicas), set(now.settings.replicas)))
+    before, after = was.settings.scaling, now.settings.scaling
+    if before != after:
+        description = (
+            f"changes ({_list_differences(before, after)})"
+            if before and after
+            else "begins"
+            if after
+            else "ends"
+        )
+        warnings = () if before and after else tuple(_warn_of_index_moves(now, begins=after is not None))
+        what = f"its auto scaling {description}: {_not_applied()}"
+        changes.append(InfrastructureChange("scaling", what, after is None, warnings))
+    former = {consumer.name: consumer for consumer in was.consumers}
+    for consumer in now.consumers:
+        if consumer.name not in former:
+            changes.append(
+                InfrastructureChange("consumer", f"{consumer.name} reads its stream: {_not_applied()}")
+            )
+        elif former[consumer.name] != consumer:
+            description = _list_differences(former[consumer.name], consumer)
+            what = f"{consumer.name}, which reads its stream, is set up otherwise ({description}): {_not_applied()}"
+            changes.append(InfrastructureChange("consumer", what))
+    names = {consumer.name for consumer in now.consumers}
+    for name in former:
+        if name not in names:
+            what = f"{name} no longer reads its stream: {_not_applied()}"
+            changes.append(InfrastructureChange("consumer", what, removes=True))
+    if was.settings.encryption != now.settings.encryption and now.settings.encryption is not None:
+        what = f"it is encrypted by {now.settings.encryption}, and was by {was.settings.encryption}: {_not_applied()}"
+        changes.append(InfrastructureChange("encryption", what))
+    return changes
+
+
+def _list_differences(was: object, now: object) -> str:
+    """Return the members that differ, with both values."""
+    pairs = ((name, getattr(was, name), getattr(now, name)) for name in type(now).__dataclass_fields__)  # type: ignore[attr-defined]
+    return ", ".join(
+        f"{name} {_spell_value(one)} → {_spell_value(other)}" for name, one, other in pairs if one != other
+    )
+
+
+def _spell_value(value: object) -> str:
+    text = json.dumps(value, default=list, ensure_ascii=False) if isinstance(value, tuple) else str(value)
+    return text or "none"
+
+
+def _warn_of_index_moves(table: TableDesign, *, begins: bool) -> Iterator[str]:
+    """Yield what happens to indexes in Terraform, where those of a scaled table are separate resources."""
+    names = [index.name for index in table.indexes if not index.local]
+    if not names:
+        return
+    names_text = ", ".join(names)
+    if begins:
+        steps = f"import each ({names_text}) with terraform import before the apply"
+    else:
+        steps = f"take each ({names_text}) out of the state with terraform state rm before the apply"
+    become = "resources of their own" if begins else "blocks of the table again"
+    yield f"Under Terraform its indexes become {become}: {steps}, or they are dropped and made anew; tavola iac terraform prints the commands"
+
+
+def compare_replicas(described: Mapping[str, Any] | None, now: TableDesign) -> list[InfrastructureChange]:
+    """Return the replicas that differ in a deployed table; None: the table does not exist yet."""
+    deployed: set[str] = set()
+    declared = set(now.settings.replicas)
+    if described is not None:
+        deployed = {each["RegionName"] for each in described.get("Replicas", ())}
+        arn = parse_resource_arn(described.get("TableArn", ""))
+        home = {arn.scope.region} if arn is not None else set()
+        deployed, declared = deployed - home, declared - home
+    return list(_compare_regions(deployed, declared))
+
+
+def list_unseen_settings(now: TableDesign) -> Iterator[str]:
+    """Yield the settings of a design that cannot be read from a deployed table."""
+    if now.settings.scaling is not None:
+        yield f"Its auto scaling is neither looked at nor applied here: {_BY}"
+    if now.consumers:
+        names = ", ".join(consumer.name for consumer in now.consumers)
+        yield f"What reads its stream ({names}) is neither looked at nor applied here: {_BY}"
+
+
+def _not_applied() -> str:
+    return f"not applied here, {_BY}"
+
+
+def _compare_regions(deployed: set[str], declared: set[str]) -> Iterator[InfrastructureChange]:
+    warnings = (_GLOBAL,) if bool(deployed) != bool(declared) else ()
+    for region in sorted(declared - deployed):
+        yield InfrastructureChange(
+            "replica", f"it has a replica in {region}: {_not_applied()}", False, warnings
+        )
+    for region in sorted(deployed - declared):
+        yield InfrastructureChange(
+            "replica", f"its replica in {region} goes: {_not_applied()}", True, warnings
+        )
+
 
 Effect = Literal["create", "in place", "backfill", "rebuild", "rewrite", "replace", "remove", "elsewhere"]
 
@@ -40,7 +153,7 @@ _ORDER: tuple[Effect, ...] = (
     "create", "in place", "backfill", "rebuild", "rewrite", "replace", "remove", "elsewhere"
 )  # fmt: skip
 _NO_KEY = 'Deploy does not make the table so: encryption="new" names no key; make a key and name it, or let infrastructure make both'
-_SETTINGS = {  # the setting that a change of a kind is about
+_SETTINGS = {  # change kind -> setting
     "ttl": "ttl", "recovery": "recovery", "tags": "tags", "stream": "stream", "protection": "deletion_protection",
     "encryption": "encryption", "class": "table_class", "scaling": "scaling",
 }  # fmt: skip
@@ -71,13 +184,11 @@ class DesignChange:
     kind: str  # such as `add index`, `ttl`, `entity`
     what: str
     effect: Effect
-    place: str = ""  # the index or the entity that it is about
-    removes: bool = False  # it takes something away
+    place: str = ""  # the index or entity concerned
+    removes: bool = False  # it removes something
     work: Work | None = None
     warnings: tuple[str, ...] = ()
-    parts: tuple[
-        TableChange, ...
-    ] = ()  # what is asked of DynamoDB for it, in order; none: deploy does not do it
+    parts: tuple[TableChange, ...] = ()  # the requests to DynamoDB, in order; none: deploy does not make it
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -93,21 +204,23 @@ class DeployedTable:
     """A table as DescribeTable shows it, or as it would show a former design's."""
 
     described: Mapping[str, Any] | None
-    counted: Counted | None = None  # of a table that is there
+    counted: TableCount | None = None  # of an existing table
 
     def describe_index_difference(self, index: IndexDesign, types: Mapping[str, str]) -> str:
         """Return how an index differs, with both values."""
         described = self.described or {}
-        found = next(each for each in described["GlobalSecondaryIndexes"] if each["IndexName"] == index.name)
+        current = next(
+            each for each in described["GlobalSecondaryIndexes"] if each["IndexName"] == index.name
+        )
         defined = {each["AttributeName"]: each["AttributeType"] for each in described["AttributeDefinitions"]}
-        was = [(each["AttributeName"], each["KeyType"]) for each in found["KeySchema"]]
+        was = [(each["AttributeName"], each["KeyType"]) for each in current["KeySchema"]]
         now = [*((name, "HASH") for name in index.hash), *((name, "RANGE") for name in index.range)]
         differences = []
         before = ", ".join(f"{name} {defined.get(name, '?')} {kind}" for name, kind in was)
         after = ", ".join(f"{name} {types[name]} {kind}" for name, kind in now)
         if before != after:
             differences.append(f"its key is ({before}), and becomes ({after})")
-        projection = found["Projection"]
+        projection = current["Projection"]
         former_projection = _spell_projection(
             projection["ProjectionType"], projection.get("NonKeyAttributes", ())
         )
@@ -129,10 +242,10 @@ def _spell_projection(kind: str, names: Iterable[str]) -> str:
 class TableComparison:
     """The differences between a table of a design and the deployed one."""
 
-    table: str  # as it is called there
+    table: str  # its deployed name
     exists: bool
     changes: tuple[DesignChange, ...] = ()
-    notes: tuple[str, ...] = ()  # what the design says that is not looked at here, or is to be known besides
+    notes: tuple[str, ...] = ()  # settings that are not compared here, and other remarks
 
     @property
     def parts(self) -> tuple[TableChange, ...]:
@@ -149,13 +262,13 @@ def compare_designs(was: Design, now: Design) -> tuple[TableComparison, ...]:
         if renamed is not None:
             comparisons.append(TableComparison(table.name, False, (_rename_change(renamed, table),)))
             continue
-        found_changes, described = driver.run(_fetch_changes(blueprint_of(table)))
+        changes, described = driver.run(_fetch_changes(blueprint_of(table)))
         former = next((each for each in was.tables if each.name == table.name), None)
-        beyond = [] if former is None else compare_infrastructure(former, table)
-        if any(change.kind == "encryption" for change in found_changes.changes):
-            beyond = [each for each in beyond if each.kind != "encryption"]
+        elsewhere = [] if former is None else compare_infrastructure(former, table)
+        if any(change.kind == "encryption" for change in changes.changes):
+            elsewhere = [each for each in elsewhere if each.kind != "encryption"]
         deployed = DeployedTable(described)
-        comparisons.append(_compare_table(table, found_changes, former, deployed, beyond))
+        comparisons.append(_compare_table(table, changes, former, deployed, elsewhere))
     return (*comparisons, *_list_removed_tables(was, now))
 
 
@@ -176,13 +289,13 @@ def comparison_steps(
     table: TableDesign, was: Design | None = None, names: Mapping[str, str] | None = None
 ) -> Program[TableComparison]:
     """Return the effects program that compares one table, for the sync or async client."""
-    found, described = yield from _fetch_changes(
+    changes, described = yield from _fetch_changes(
         blueprint_of(table, (names or {}).get(table.name, table.name))
     )
     former = None if was is None else next((each for each in was.tables if each.name == table.name), None)
-    deployed = DeployedTable(described, None if described is None else Counted.of(described))
-    beyond = compare_replicas(described, table)
-    return _compare_table(table, found, former, deployed, beyond, tuple(list_unseen_settings(table)))
+    deployed = DeployedTable(described, None if described is None else TableCount.of(described))
+    elsewhere = compare_replicas(described, table)
+    return _compare_table(table, changes, former, deployed, elsewhere, tuple(list_unseen_settings(table)))
 
 
 def _never(seconds: float) -> None:
@@ -190,14 +303,14 @@ def _never(seconds: float) -> None:
 
 
 def _fetch_changes(blueprint: Blueprint) -> Program[tuple[TableChanges, Mapping[str, Any] | None]]:
-    found = yield from table_changes(blueprint)
+    changes = yield from table_changes(blueprint)
     try:
         described = (yield Call("DescribeTable", {"TableName": blueprint.name}))["Table"]
     except Fault as fault:
         if fault.code != "ResourceNotFoundException":
             raise
-        return found, None
-    return found, described
+        return changes, None
+    return changes, described
 
 
 def _compare_table(
@@ -205,11 +318,11 @@ def _compare_table(
     found: TableChanges,
     former: TableDesign | None,
     deployed: DeployedTable,
-    beyond: Iterable[InfrastructureChange],
+    elsewhere: Iterable[InfrastructureChange],
     notes: tuple[str, ...] = (),
 ) -> TableComparison:
     exists = not any(change.kind == "create" for change in found.changes)
-    if found.refusals:  # another table comes, and has everything: nothing is to be changed in this one
+    if found.refusals:  # the table must be replaced, so its other differences do not matter
         return TableComparison(found.table, exists, (_replacement(table, found, deployed.counted),), notes)
     unknown = set(table.settings.unknown)
     if former is not None and deployed.counted is None:
@@ -218,14 +331,14 @@ def _compare_table(
         found = replace(
             found, changes=tuple(each for each in found.changes if _SETTINGS.get(each.kind) not in unknown)
         )
-        beyond = [each for each in beyond if _SETTINGS.get(each.kind) not in unknown]
+        elsewhere = [each for each in elsewhere if _SETTINGS.get(each.kind) not in unknown]
         notes = (*notes, *_note_unknown_settings(unknown))
     changes = list(_table_changes(table, found, deployed))
     if former is not None and exists:
         changes += _item_changes(found.table, former, table, deployed.counted)
     changes += [
         DesignChange(found.table, each.kind, each.what, "elsewhere", "", each.removes, None, each.warnings)
-        for each in beyond
+        for each in elsewhere
     ]
     changes.sort(key=lambda change: _ORDER.index(change.effect))
     indexes = sum(part.kind in ("add index", "drop index") for change in changes for part in change.parts)
@@ -240,7 +353,7 @@ def _note_unknown_settings(unknown: set[str]) -> Iterator[str]:
         yield f"Not compared, and let be as it is, for a design does not say it: {names}"
 
 
-def _replacement(table: TableDesign, found: TableChanges, counted: Counted | None) -> DesignChange:
+def _replacement(table: TableDesign, found: TableChanges, counted: TableCount | None) -> DesignChange:
     what = f"{'; '.join(found.refusals)}: it cannot be changed in place"
     work = copy_of(table, counted)
     return DesignChange(found.table, "replace table", what, "replace", "", True, work, (_BY_HAND,))
@@ -252,7 +365,7 @@ def _table_changes(
     """Yield the changes of a table itself; an index or TTL that is dropped and recreated is one change."""
     for change in found.changes:
         if change.removes and _other_half(change, found.changes) is not None:
-            continue  # it is told with its other half
+            continue  # reported with its other half
         ending = None if change.removes else _other_half(change, found.changes)
         if ending is not None:
             yield _replacement_in_place(table, found.table, ending, change, deployed)
@@ -305,15 +418,15 @@ def _other_half(change: TableChange, others: Sequence[TableChange]) -> TableChan
 
 
 def _replacement_in_place(
-    table: TableDesign, name: str, ending: TableChange, beginning: TableChange, there: DeployedTable
+    table: TableDesign, name: str, ending: TableChange, beginning: TableChange, deployed: DeployedTable
 ) -> DesignChange:
     parts = (ending, beginning)
     if beginning.kind == "ttl":
         return DesignChange(name, "ttl", ending.what, "in place", "", True, None, (_WARNINGS["ttl"],), parts)
     index = str(beginning.index)
-    wanted = table.index(index)
-    what = f"the index {index} is dropped, made anew and filled: {there.describe_index_difference(wanted, table.key_types)}"
-    work = backfill_of(table, wanted, there.counted)
+    declared = table.index(index)
+    what = f"the index {index} is dropped, made anew and filled: {deployed.describe_index_difference(declared, table.key_types)}"
+    work = backfill_of(table, declared, deployed.counted)
     return DesignChange(
         name, "replace index", what, "rebuild", index, True, work, (_WARNINGS["replace index"],), parts
     )
@@ -334,7 +447,7 @@ def _list_warnings(change: TableChange) -> Iterator[str]:
 
 
 def _item_changes(
-    name: str, was: TableDesign, now: TableDesign, counted: Counted | None
+    name: str, was: TableDesign, now: TableDesign, counted: TableCount | None
 ) -> Iterator[DesignChange]:
     """Yield what happens to items, entity by entity."""
     before = {entity.tag: entity for entity in was.entities}
@@ -384,8 +497,10 @@ def _find_former_table(table: TableDesign, was: Design, now: Design) -> TableDes
     """Return the former table with another name and the same label."""
     if any(each.name == table.name for each in was.tables):
         return None
-    kept = {each.name for each in now.tables}
-    return next((each for each in was.tables if each.label == table.label and each.name not in kept), None)
+    current_names = {each.name for each in now.tables}
+    return next(
+        (each for each in was.tables if each.label == table.label and each.name not in current_names), None
+    )
 
 
 def _rename_change(was: TableDesign, now: TableDesign) -> DesignChange:

@@ -1,6 +1,6 @@
 """Plan the Lambda functions that read streams.
 
-Every function gets a unique name. Settings that Lambda would reject are refused here, with the place.
+Every function gets a unique name. Settings that Lambda would reject are refused here, naming the consumer.
 """
 
 from __future__ import annotations
@@ -11,19 +11,24 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tavola.iac.errors import PlanRefused
-from tavola.iac.grants import Grant, RolePolicy
+from tavola.iac.grants import Grant, RolePolicy, count_characters
 from tavola.iac.identifiers import digest, shorten, snake
-from tavola.iac.policy_plan import count_characters
 from tavola.limits import TRIGGER_PATTERN_CHARACTERS_MAX
 from tavola.model.document import Consumer, Design, TableDesign, consumer_limit_errors
 
 FUNCTION_NAME_MAX = 64
 FUNCTION_MEMORY_MB = (128, 10_240)
-FILTERS_MAX = 10  # five, and ten where AWS was asked for it
-INLINE_CHARACTERS_MAX = 10_240  # of all inline policies of a role (IAM quotas)
-_BESIDE = 800  # of what the role may do beside its grants: logs, failures
+FILTERS_MAX = 10  # the default quota is five; AWS raises it to ten on request
+INLINE_CHARACTERS_MAX = 10_240  # for all inline policies of a role (IAM quotas)
+_OTHER_STATEMENTS_MAX = 800  # characters of the role's statements for logs and failures
+LOG_ACTIONS = ("logs:CreateLogStream", "logs:PutLogEvents")
 
 FailureService = Literal["sqs", "sns", "s3"]
+FAILURE_ACTIONS: dict[FailureService, tuple[str, ...]] = {
+    "sqs": ("sqs:SendMessage",),
+    "sns": ("sns:Publish",),
+    "s3": ("s3:ListBucket", "s3:PutObject"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +40,10 @@ class ConsumerPlan:
     function: str
     handler: str
     grants: tuple[Grant, ...]
-    patterns: tuple[str, ...] = ()  # of the filter, each a JSON text
-    created_destination: FailureService | None = None  # one that the plan makes
-    destination_arn: str = ""  # one that is there
-    existing_function: str = (
-        ""  # the name or ARN of a function that is there, of which the mapping alone is made
-    )
+    patterns: tuple[str, ...] = ()  # of the filter, each as JSON text
+    created_destination: FailureService | None = None  # the plan creates one
+    destination_arn: str = ""  # an existing one
+    existing_function: str = ""  # name or ARN of a function for which only the mapping is created
 
     @property
     def name(self) -> str:
@@ -123,7 +126,7 @@ def _plan_consumer(
             )
         case _:
             pass
-    length = count_characters(grants) + _BESIDE
+    length = count_characters(grants) + _OTHER_STATEMENTS_MAX
     if length > INLINE_CHARACTERS_MAX:
         raise PlanRefused(
             place,

@@ -28,8 +28,8 @@ from tavola.iac.errors import DeployRefused
 from tavola.model.document import Design, TableDesign
 from tavola.protocol.faults import ResourceNotFoundFault, ValidationFault
 
-WaitForTable = Callable[[str], None]  # until a table and its indexes are active
-StepListener = Callable[[str], None]  # of each step, before it is taken
+WaitForTable = Callable[[str], None]  # returns when a table and its indexes are active
+StepListener = Callable[[str], None]  # called with each step before it is made
 
 _DROP, _REPLACE = "--drop", "--allow-replacement"
 _HAND, _INFRASTRUCTURE, _BACKFILL = "a copy by hand", "infrastructure", "tavola backfill"
@@ -99,12 +99,12 @@ class Deployment:
                     self._wait(name)
                     continue
                 except ResourceNotFoundFault:
-                    pass  # it was being deleted and is gone now
+                    pass  # its deletion has finished
             if names_no_key(table.settings.encryption):
                 raise KeyNotMade(name, str(table.settings.encryption))
-        found = compare_live(self._db, self._design, names=self._names)
-        self._pending = {each.table: each.parts for each in found}
-        return found
+        comparisons = compare_live(self._db, self._design, names=self._names)
+        self._pending = {each.table: each.parts for each in comparisons}
+        return comparisons
 
     def required_option(self, change: DesignChange) -> str | None:
         """Return the option that permits a change, or what else makes it; None if `deploy` makes it."""
@@ -115,39 +115,42 @@ class Deployment:
         is not permitted.
         """
         for change in changes:
-            needed = self.required_option(change)
-            if needed is not None:
+            option = self.required_option(change)
+            if option is not None:
                 raise DeployRefused(
-                    change.table, f"{change.what}; that takes {needed}. {' '.join(change.warnings)}".rstrip()
+                    change.table, f"{change.what}; that takes {option}. {' '.join(change.warnings)}".rstrip()
                 )
         self._refuse_separated(changes)
         done: list[AppliedChange] = []
         for table in dict.fromkeys(change.table for change in changes):
-            mine = [change for change in changes if change.table == table]
-            later = self._apply_parts(table, [part for change in mine for part in change.parts], on_step)
-            done += [AppliedChange(change, _describe_postponed(change, later)) for change in mine]
+            table_changes = [change for change in changes if change.table == table]
+            later = self._apply_parts(
+                table, [part for change in table_changes for part in change.parts], on_step
+            )
+            done += [AppliedChange(change, _describe_postponed(change, later)) for change in table_changes]
         return tuple(done)
 
     def _refuse_separated(self, changes: tuple[DesignChange, ...]) -> None:
         """Refuse to replace an index without the others that must be dropped first: it would be missing meanwhile."""
-        going = {(c.table, p.index) for c in changes for p in c.parts if p.kind == "drop index"}
+        dropped = {(c.table, p.index) for c in changes for p in c.parts if p.kind == "drop index"}
         for change in changes:
-            apart = [
-                name for part in change.parts for name in part.needs if (change.table, name) not in going
+            missing = [
+                name for part in change.parts for name in part.needs if (change.table, name) not in dropped
             ]
-            if apart:
+            if missing:
                 raise DeployRefused(
-                    change.table, f"{change.what}; apply it together with the change of {' and '.join(apart)}"
+                    change.table,
+                    f"{change.what}; apply it together with the change of {' and '.join(missing)}",
                 )
 
     def _apply_parts(
-        self, table: str, parts: list[TableChange], telling: StepListener | None
+        self, table: str, parts: list[TableChange], on_step: StepListener | None
     ) -> list[TableChange]:
         """Apply the changes of one table and return those that DynamoDB accepts only later."""
         later = []
         for part in in_order(parts, self._pending.get(table, ())):
-            if telling is not None:
-                telling(f"{table}: {'the table is made' if part.kind == 'create' else part}")
+            if on_step is not None:
+                on_step(f"{table}: {'the table is made' if part.kind == 'create' else part}")
             if part.kind == "create":
                 self._db.run(create_table(blueprint_of(self._tables[table], table)))
                 self._wait(table)
@@ -173,10 +176,10 @@ class Deployment:
 
 
 def _describe_postponed(change: DesignChange, later: list[TableChange]) -> str:
-    left = [part for part in change.parts if part in later]
-    if not left:
+    postponed = [part for part in change.parts if part in later]
+    if not postponed:
         return ""
-    ended = " the old one has ended;" if len(left) < len(change.parts) else ""
+    ended = " the old one has ended;" if len(postponed) < len(change.parts) else ""
     return f"DynamoDB takes one change of a time to live an hour:{ended} deploy again later"
 
 

@@ -72,6 +72,6 @@ def _describe_table(table: Blueprint) -> dict[str, Any]:
     description["GlobalSecondaryIndexes"] = [
         {**index, "IndexStatus": "ACTIVE"} for index in request.get("GlobalSecondaryIndexes", ())
     ]
-    if "SSESpecification" in request:  # by what the design calls the key
+    if "SSESpecification" in request:  # with the key's name in the design
         description["SSEDescription"] = {"Status": "ENABLED", "KMSMasterKeyArn": table.settings.encryption}
     return description

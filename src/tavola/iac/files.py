@@ -4,19 +4,69 @@ Every text is first written to a temporary file beside its target, so a full dis
 replaced. Any other file stays unless `force` is given, and so does a file of another design. A file with a table, key or other content that the new
 text lacks stays too, because the next apply would destroy what is no longer described. With `force`, files of a former run that the
 design no longer needs are removed, since Terraform reads every file in the folder.
+
+A generated file is recognized by its signature line, which names its tables and other contents and ends with a checksum of the file.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from tavola.folders import sync_folder
 from tavola.iac.errors import FileNotOverwritten, IacError
-from tavola.iac.signing import is_generated, is_unchanged, signed_contents, signed_tables
+
+_NO_CHECKSUM = "0" * 16
+_SIGNATURE = re.compile(
+    r"([Ww]ritten by tavola iac [a-z]+ for ([A-Za-z0-9_. -]+)(?:, with ([A-Za-z0-9_.: -]+))?, sum )([0-9a-f]{16})"
+)
+
+
+def signature_line(vendor: str, tables: Iterable[str], contents: Iterable[str] = ()) -> str:
+    """Return the line that a writer puts into a file; `sign` fills in the checksum. `contents` are words for contents besides tables."""
+    extra = " ".join(contents)
+    return f"written by tavola iac {vendor} for {' '.join(tables)}{f', with {extra}' if extra else ''}, sum {_NO_CHECKSUM}"
+
+
+def sign(text: str) -> str:
+    """Return a text with the checksum in its signature line."""
+    assert _NO_CHECKSUM in text, "a text to be signed has a mark"
+    return _SIGNATURE.sub(lambda signature: signature[1] + _checksum(text), text, count=1)
+
+
+def is_generated(text: str) -> bool:
+    """Return whether Tavola wrote this text, in any version."""
+    return _SIGNATURE.search(text) is not None
+
+
+def signed_tables(text: str) -> frozenset[str]:
+    """Return the tables that a text was written for; none for a text without a signature."""
+    signature = _SIGNATURE.search(text)
+    return frozenset() if signature is None else frozenset(signature[2].split())
+
+
+def signed_contents(text: str) -> frozenset[str]:
+    """Return the words for the other contents that a text was written with."""
+    signature = _SIGNATURE.search(text)
+    return frozenset() if signature is None else frozenset((signature[3] or "").split())
+
+
+def is_unchanged(text: str) -> bool:
+    """Return whether a generated text has not been changed."""
+    signature = _SIGNATURE.search(text)
+    if signature is None:
+        return False
+    return signature[4] == _checksum(_SIGNATURE.sub(lambda match: match[1] + _NO_CHECKSUM, text, count=1))
+
+
+def _checksum(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[: len(_NO_CHECKSUM)]
+
 
 FileOutcome = Literal["written", "replaced", "unchanged", "removed"]
 
@@ -134,7 +184,7 @@ def _list_stale_files(folder: Path, texts: Mapping[str, str], force: bool) -> li
                 raise FileNotOverwritten(
                     str(path), f"is of another design, with {_name_tables(text)}, in the same folder"
                 )
-            continue  # to be written over is one thing, to be taken away another
+            continue  # `force` permits overwriting, not removing another design's file
         if not force:
             changed = "" if is_unchanged(text) else " and was changed since"
             raise FileNotOverwritten(

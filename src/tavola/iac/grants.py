@@ -1,15 +1,17 @@
 """Permissions as data, from which every vendor's policy syntax is rendered.
 
 A grant refers to tables, indexes and streams by their names in the design; each writer spells such a reference in its own way: as an ARN,
-a reference within the template, or an interpolation.
+a reference within the template, or an interpolation. A role's grants become one managed policy, or several if one would exceed AWS's limit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from tavola.iac.errors import PlanRefused
 from tavola.protocol.arns import ResourceArn, Scope, partition_of
 
 Effect = Literal["Allow", "Deny"]
@@ -18,6 +20,12 @@ RoleKind = Literal["reader", "writer", "service", "tenant", "consumer", "keeper"
 
 VERSION = "2012-10-17"
 EVERYTHING = "*"
+POLICY_CHARACTERS_MAX = 6144  # per managed policy, not counting white space (IAM quotas)
+POLICIES_OF_A_ROLE = 10  # that can be attached to a role by default (IAM quotas)
+# The longest text before and after the names in a DynamoDB ARN.
+_LONGEST_PREFIX = "arn:aws-us-gov:dynamodb:ap-southeast-1:123456789012:table/"
+_LONGEST_SUFFIX = {"table": "", "index": "", "stream": "2026-01-01T00:00:00.000", "backup": "", "key": ""}
+_EMPTY = len(json.dumps({"Version": VERSION, "Statement": []}, separators=(",", ":")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +46,7 @@ class TableReference:
                 return f"{self.table}/{self.part}/*"
 
 
-ANYWHERE = TableReference(EVERYTHING)  # for actions that IAM knows no narrower resource of
+ANYWHERE = TableReference(EVERYTHING)  # for actions that IAM cannot restrict to a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +89,15 @@ class RolePolicy:
     kind: RoleKind
     description: str
     grants: tuple[Grant, ...]
-    consumer: str = ""  # whose role it is, of a stream
-    stream: str = ""  # the table whose stream that reads
-    notes: tuple[str, ...] = ()  # what no policy can tell apart, or was left out
+    consumer: str = ""  # the stream consumer whose role it is
+    stream: str = ""  # the table whose stream it reads
+    notes: tuple[str, ...] = ()  # what a policy cannot express, or what was left out
 
     @property
     def tables(self) -> tuple[str, ...]:
         """The tables that it concerns, in order."""
-        named = (reference.table for grant in self.grants for reference in grant.references)
-        return tuple(dict.fromkeys(name for name in named if name != EVERYTHING))
+        tables = (reference.table for grant in self.grants for reference in grant.references)
+        return tuple(dict.fromkeys(name for name in tables if name != EVERYTHING))
 
 
 def render_document(policy: RolePolicy, arn: Callable[[TableReference], Any]) -> dict[str, Any]:
@@ -137,3 +145,79 @@ def render_policy(
 def _is_single_value(condition: PolicyCondition) -> bool:
     """Return whether a condition has a plain value instead of a list."""
     return len(condition.values) == 1 and not condition.operator.startswith("For")
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyPlan:
+    """A managed policy of a role; a policy that is too long becomes several."""
+
+    name: str
+    description: str
+    grants: tuple[Grant, ...]
+
+
+def plan_policies(roles: Iterable[RolePolicy]) -> Iterator[PolicyPlan]:
+    """Yield the managed policies of roles. The deploying role needs none: it is the one that applies the plan."""
+    for role in roles:
+        if role.kind in ("consumer", "founder"):
+            continue
+        parts = list(split_policy(PolicyPlan(role.role, role.description, role.grants)))
+        for number, part in enumerate(parts, 1):
+            yield part if len(parts) == 1 else replace(part, name=f"{role.role}-{number}")
+
+
+def split_policy(policy: PolicyPlan) -> Iterator[PolicyPlan]:
+    """Split a policy that is too long for AWS; each part allows its share and denies what the whole denies."""
+    refusals = tuple(grant for grant in policy.grants if grant.effect == "Deny")
+    limit = POLICY_CHARACTERS_MAX - count_characters(refusals)
+    part: list[Grant] = []
+    for grant in policy.grants:
+        if grant.effect == "Deny":
+            continue
+        for piece in _split_grant(policy.name, grant, limit):
+            if part and count_characters((*part, piece)) - _EMPTY > limit:
+                yield replace(policy, grants=(*part, *refusals))
+                part = []
+            part.append(piece)
+    if part:
+        yield replace(policy, grants=(*part, *refusals))
+
+
+def count_characters(grants: Iterable[Grant]) -> int:
+    """Return the maximum length of grants as a document; AWS does not count white space."""
+    statements = [
+        json.dumps(render_statement(grant, _longest_arn), separators=(",", ":")) for grant in grants
+    ]
+    return _EMPTY + sum(map(len, statements)) + max(0, len(statements) - 1)
+
+
+def _longest_arn(reference: TableReference) -> str:
+    return (
+        EVERYTHING
+        if reference == ANYWHERE
+        else f"{_LONGEST_PREFIX}{reference}{_LONGEST_SUFFIX[reference.part]}"
+    )
+
+
+def _split_grant(role: str, grant: Grant, limit: int) -> Iterator[Grant]:
+    """Split a statement that is too long by its resources, then by its actions: each request concerns one of each."""
+    if count_characters((grant,)) <= limit:
+        yield grant
+    elif len(grant.references) > 1:
+        yield from _halve_grant(role, grant, limit, "references")
+    elif len(grant.actions) > 1:
+        yield from _halve_grant(role, grant, limit, "actions")
+    else:
+        length = count_characters((grant,)) - _EMPTY
+        raise PlanRefused(
+            f"the role {role}",
+            f"its statement {grant.sid} comes to {length:,} characters, and a managed policy has {POLICY_CHARACTERS_MAX:,}; give the "
+            "entity fewer attributes or shorter names, or leave the policies out with --no-policies",
+        )
+
+
+def _halve_grant(role: str, grant: Grant, limit: int, word: str) -> Iterator[Grant]:
+    values = getattr(grant, word)
+    middle = len(values) // 2
+    for number, half in enumerate((values[:middle], values[middle:]), 1):
+        yield from _split_grant(role, replace(grant, sid=f"{grant.sid}Part{number}", **{word: half}), limit)

@@ -11,15 +11,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from tavola.iac.grants import TableReference
-from tavola.iac.leading_keys import (
+from tavola.iac.required_actions import (
     ANY,
+    Enclosing,
+    PatternActions,
+    RequiredAction,
     collection_leading_keys,
     escape_pattern,
     guard_leading_keys,
     leading_keys,
     tenant_leading_keys,
+    updatable_attributes,
 )
-from tavola.iac.required_actions import Enclosing, PatternActions, RequiredAction, updatable_attributes
 from tavola.iac.tenancy import restrict_to_tenant
 from tavola.model import VERSION_ATTRIBUTE, WritePattern
 from tavola.model.document import (
@@ -68,20 +71,20 @@ def _read_actions(
     if key is None or entity.key is None:
         return PatternActions(title, place, "read", ())
     if pattern is not entity.primary:
-        asked = [_query_action(table, entity, key, access, table.foreign if narrow is None else narrow)]
+        actions = [_query_action(table, entity, key, access, table.foreign if narrow is None else narrow)]
         if _fetches_items(table, entity, pattern.index, hydrate=pattern.hydrate):
-            asked.append(_item_action(table, entity, "BatchGetItem"))
-        return PatternActions(title, place, "read", tuple(asked))
+            actions.append(_item_action(table, entity, "BatchGetItem"))
+        return PatternActions(title, place, "read", tuple(actions))
     several = access is not None and access.items is not None and access.items > 1
     if access is not None and access.transactional:
-        got = _item_action(table, entity, "GetItem", "TransactGetItems")
+        action = _item_action(table, entity, "GetItem", "TransactGetItems")
     elif several:
-        got = _item_action(table, entity, "BatchGetItem")
+        action = _item_action(table, entity, "BatchGetItem")
     else:
-        got = _item_action(table, entity, "GetItem")
-        if entity.version == 1 and narrow is not False:  # an item of an older schema is got whole
-            got = _narrow_attributes(got, table, entity, None, access)
-    return PatternActions(title, place, "read", (got,))
+        action = _item_action(table, entity, "GetItem")
+        if entity.version == 1 and narrow is not False:  # an item of an older schema is read whole
+            action = _narrow_attributes(action, table, entity, None, access)
+    return PatternActions(title, place, "read", (action,))
 
 
 def _query_action(
@@ -99,15 +102,15 @@ def _collection_actions(table: TableDesign, collection: CollectionDesign) -> Pat
     leading, tenant = collection_leading_keys(
         collection.partition, (field for entity in members for field in entity.fields)
     )
-    asked = [RequiredAction("Query", _reference(table, collection.index), leading, tenant)]
-    asked += [
+    actions = [RequiredAction("Query", _reference(table, collection.index), leading, tenant)]
+    actions += [
         _item_action(table, entity, "BatchGetItem")
         for entity in members
         if _fetches_items(table, entity, collection.index, hydrate=False)
     ]
     access = collection.access
     title = collection.name if access is None else access.title
-    return PatternActions(title, collection.name, "read", tuple(asked))
+    return PatternActions(title, collection.name, "read", tuple(actions))
 
 
 def _fetches_items(table: TableDesign, entity: EntityDesign, index: str | None, *, hydrate: bool) -> bool:
@@ -117,8 +120,8 @@ def _fetches_items(table: TableDesign, entity: EntityDesign, index: str | None, 
     if hydrate or table.foreign:
         return hydrate
     ttl = table.settings.ttl
-    ends = ttl is not None and any(field.attribute == ttl for field in entity.fields)
-    return entity.version > 1 or (ends and not _projects(table.index(index), str(ttl)))
+    expires = ttl is not None and any(field.attribute == ttl for field in entity.fields)
+    return entity.version > 1 or (expires and not _projects(table.index(index), str(ttl)))
 
 
 def _projects(index: IndexDesign, attribute: str) -> bool:
@@ -150,55 +153,55 @@ def _write_actions(table: TableDesign, entity: EntityDesign, write: WritePattern
         return PatternActions(write.title, place, "write", ())
     uniques = () if table.foreign else tuple(field for field in entity.fields if field.unique)
     locked = any(field.lock for field in entity.fields)
-    together: Enclosing = "TransactWriteItems" if write.transactional else ""
-    asked: list[RequiredAction] = []
+    enclosing: Enclosing = "TransactWriteItems" if write.transactional else ""
+    actions: list[RequiredAction] = []
     if write.kind == "update":
-        asked += _update_actions(table, entity, write, together)
+        actions += _update_actions(table, entity, write, enclosing)
     else:
         single = write.items == 1 or write.transactional or entity.immutable or bool(uniques) or locked
         verb = "PutItem" if write.kind == "put" else "DeleteItem"
-        asked.append(_item_action(table, entity, verb if single else "BatchWriteItem", together))
+        actions.append(_item_action(table, entity, verb if single else "BatchWriteItem", enclosing))
     if write.transactional:
-        asked.append(_item_action(table, entity, "ConditionCheckItem", together))
+        actions.append(_item_action(table, entity, "ConditionCheckItem", enclosing))
     if uniques and _changes_guards(table, entity, write):
         for leading in (each for field in uniques for each in guard_leading_keys(table, entity, field)):
             for verb in ("PutItem", "DeleteItem"):
-                asked.append(
+                actions.append(
                     RequiredAction(
                         verb, TableReference(table.name), leading, None, (), False, "TransactWriteItems"
                     )
                 )
-        asked.append(_item_action(table, entity, "GetItem"))
+        actions.append(_item_action(table, entity, "GetItem"))
         if write.transactional:
-            asked.append(_item_action(table, entity, "BatchGetItem"))
-    told = (restrict_to_tenant(table, entity, write, each) for each in asked)
-    return PatternActions(write.title, place, "write", tuple(dict.fromkeys(told)))
+            actions.append(_item_action(table, entity, "BatchGetItem"))
+    restricted = (restrict_to_tenant(table, entity, write, each) for each in actions)
+    return PatternActions(write.title, place, "write", tuple(dict.fromkeys(restricted)))
 
 
 def _update_actions(
-    table: TableDesign, entity: EntityDesign, write: WritePattern, together: Enclosing
+    table: TableDesign, entity: EntityDesign, write: WritePattern, enclosing: Enclosing
 ) -> Iterator[RequiredAction]:
-    updated = _item_action(table, entity, "UpdateItem", together)
-    yield replace(updated, attributes=updatable_attributes(table, entity, write.rewrites))
+    update = _item_action(table, entity, "UpdateItem", enclosing)
+    yield replace(update, attributes=updatable_attributes(table, entity, write.rewrites))
     if table.foreign:
         return
-    unsettled = _must_read_first(entity, write)
-    if unsettled:
+    reads_first = _must_read_first(entity, write)
+    if reads_first:
         yield _item_action(table, entity, "GetItem")
-        if write.transactional:  # several are read at once
+        if write.transactional:  # several items are read at once
             yield _item_action(table, entity, "BatchGetItem")
-    makes = unsettled and write.creates
-    if makes or entity.version > 1:  # an item that is made anew, or upgraded, is put whole
-        yield _item_action(table, entity, "PutItem", together)
+    creates = reads_first and write.creates
+    if creates or entity.version > 1:  # an item that is created or upgraded is put whole
+        yield _item_action(table, entity, "PutItem", enclosing)
 
 
 def _must_read_first(entity: EntityDesign, write: WritePattern) -> bool:
     """Return whether an update changes an index key without giving all fields of that key."""
-    touched = {*write.changes, *write.adds}
+    changed = {*write.changes, *write.adds}
     key = entity.key
     known = {*write.changes} - {*write.adds} | (set() if key is None else set(key.fields))
     return any(
-        touched.intersection(each.fields)
+        changed.intersection(each.fields)
         and not known.issuperset(each.fields)
         and any(source.field is None for source in each.sources)
         for each in entity.keys
@@ -209,9 +212,9 @@ def _changes_guards(table: TableDesign, entity: EntityDesign, write: WritePatter
     """Return whether a write may add or remove guard items of unique values."""
     if write.kind != "update":
         return True
-    deciding = {name for field in entity.fields if field.unique for name in (field.name, *field.within)}
-    deciding |= {field.name for field in entity.fields if field.attribute == table.settings.ttl}
-    return bool(deciding.intersection((*write.changes, *write.adds)))
+    guard_fields = {name for field in entity.fields if field.unique for name in (field.name, *field.within)}
+    guard_fields |= {field.name for field in entity.fields if field.attribute == table.settings.ttl}
+    return bool(guard_fields.intersection((*write.changes, *write.adds)))
 
 
 def consumer_actions(table: TableDesign, entity: EntityDesign, consumer: str) -> PatternActions:
@@ -223,12 +226,12 @@ def consumer_actions(table: TableDesign, entity: EntityDesign, consumer: str) ->
         return PatternActions(consumer, entity.name, "write", ())
     actions = ["GetItem", "BatchGetItem", "Query", "ConditionCheckItem", "PutItem"]
     actions += ["DeleteItem"] if any(write.kind == "delete" for write in entity.writes) else []
-    asked = [_item_action(table, entity, action) for action in actions]
+    required = [_item_action(table, entity, action) for action in actions]
     if not entity.immutable:
-        asked.append(
+        required.append(
             replace(_item_action(table, entity, "UpdateItem"), attributes=updatable_attributes(table, entity))
         )
-    return PatternActions(consumer, entity.name, "write", tuple(asked))
+    return PatternActions(consumer, entity.name, "write", tuple(required))
 
 
 def _need_actions(design: Design, need: Need, narrow: bool | None) -> Iterator[PatternActions]:
@@ -241,8 +244,8 @@ def _need_actions(design: Design, need: Need, narrow: bool | None) -> Iterator[P
         known = route.index is None or any(index.name == route.index for index in table.indexes)
         if members and known:
             access = need.access if (table.foreign if narrow is None else narrow) else None
-            asked = tuple(_route_actions(table, members, route, access))
-            yield PatternActions(need.title, need.name, "read", asked)
+            actions = tuple(_route_actions(table, members, route, access))
+            yield PatternActions(need.title, need.name, "read", actions)
 
 
 def _route_actions(
@@ -254,16 +257,16 @@ def _route_actions(
         yield RequiredAction("Scan", reference)
         return
     hashes = (table.settings.hash,) if index is None else index.hash
-    constants = {given.field: given.value for given in route.keys if given.operator == "="}
+    constants = {condition.field: condition.value for condition in route.keys if condition.operator == "="}
     for entity in members:
         key = entity.key_on(route.index)
         leading = (ANY,) * len(hashes) if key is None else leading_keys(entity, key)
         tenant = None if key is None else tenant_leading_keys(entity, key)
-        fixed = [constants.get(name) for name in hashes]
-        if any(value is not None for value in fixed):
+        constant_values = [constants.get(name) for name in hashes]
+        if any(value is not None for value in constant_values):
             leading = tuple(
                 pattern if value is None else escape_pattern(str(next(iter(value.values()))))
-                for pattern, value in zip(leading, fixed, strict=True)
+                for pattern, value in zip(leading, constant_values, strict=True)
             )
             tenant = None
         yield _narrow_attributes(

@@ -16,9 +16,8 @@ from tavola.client.table_changes import AWS_KEY, OWN_KEY
 from tavola.iac.alarms import Alarm, AlarmTargets, plan_alarms
 from tavola.iac.consumer_plan import ConsumerPlan, has_unknown_function, plan_consumers
 from tavola.iac.errors import PlanRefused
-from tavola.iac.grants import ANYWHERE, RolePolicy
+from tavola.iac.grants import ANYWHERE, POLICIES_OF_A_ROLE, PolicyPlan, RolePolicy, plan_policies
 from tavola.iac.policies import derive_policies
-from tavola.iac.policy_plan import POLICIES_OF_A_ROLE, PolicyPlan, plan_policies
 from tavola.model.document import Design, IndexDesign, Scaling, TableDesign
 
 __all__ = [
@@ -39,8 +38,8 @@ __all__ = [
 
 RUNTIME = "python3.13"
 LOG_DAYS = 30
-QUEUE_SECONDS = 14 * 24 * 3600  # as long as SQS keeps a message
-_UNKNOWN = "${"  # begins what an imported file refers to, and does not say
+QUEUE_SECONDS = 14 * 24 * 3600  # SQS's maximum
+_UNKNOWN = "${"  # starts an unresolved reference of an imported file
 _KEY = re.compile(
     r"arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:(key/[A-Za-z0-9-]+|alias/[A-Za-z0-9/_-]+)"
     r"|alias/[A-Za-z0-9/_-]+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|mrk-[0-9a-f]{32}"
@@ -57,6 +56,13 @@ UNKNOWN_WORDS = {
 }
 
 ProjectionType = Literal["ALL", "INCLUDE", "KEYS_ONLY"]
+CapacityKind = Literal["read", "write"]
+
+KEY_ACTIONS = tuple(
+    f"kms:{action}"
+    for action in ("Encrypt", "Decrypt", "ReEncrypt*", "GenerateDataKey*", "CreateGrant", "DescribeKey")
+)
+DEFAULT_UTILIZATION = 70  # percent, where a vendor requires scaling that the design does not declare
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +82,7 @@ class TablePlan:
     """A table with its settings."""
 
     name: str
-    attributes: Mapping[str, str]  # of every key, with its type, in the order in which keys name them
+    attributes: Mapping[str, str]  # every key attribute with its type, in the order of the keys
     hash: str
     range: str | None
     indexes: tuple[IndexPlan, ...] = ()
@@ -85,14 +91,14 @@ class TablePlan:
     scaling: Scaling | None = None
     ttl: str | None = None
     stream: str | None = None
-    recovery_days: int | None = None  # None: its past is not kept
-    key: str | None = None  # None: one that AWS owns
+    recovery_days: int | None = None  # None: no point-in-time recovery
+    key: str | None = None  # None: a key that AWS owns
     table_class: str = "STANDARD"
     deletion_protection: bool = False
     replicas: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     description: str = ""
-    unknown: tuple[str, ...] = ()  # settings that nobody told: they are neither written nor changed
+    unknown: tuple[str, ...] = ()  # settings that the source does not state: neither written nor changed
 
     @property
     def has_separate_indexes(self) -> bool:
@@ -114,6 +120,17 @@ class TablePlan:
         """The indexes that share the table's partitions."""
         return tuple(index for index in self.indexes if index.local)
 
+    def capacity_range(self, kind: CapacityKind) -> tuple[int, int, int]:
+        """Return the minimum and maximum units and the target utilization; without scaling, the declared units."""
+        scaling = self.scaling
+        if scaling is None:
+            units = self.read_units if kind == "read" else self.write_units
+            assert units is not None, "a table on demand has no capacity"
+            return units, units, DEFAULT_UTILIZATION
+        if kind == "read":
+            return scaling.read_min, scaling.read_max, scaling.target
+        return scaling.write_min, scaling.write_max, scaling.target
+
     def schema(self, index: IndexPlan | None = None) -> Iterator[tuple[str, str]]:
         """Yield a key as DynamoDB lists it: each attribute with HASH or RANGE, repeated for several attributes."""
         hashes = (self.hash,) if index is None else index.hash
@@ -129,7 +146,7 @@ class PlanOptions:
     alarms: bool = True
     policies: bool = True
     endpoint: bool = False  # a gateway endpoint, so that traffic stays in the network
-    key: str | None = None  # for tables that name none: `new`, or a key that is there
+    key: str | None = None  # for tables that name none: `new`, or an existing key
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +158,7 @@ class InfrastructurePlan:
     alarms: tuple[Alarm, ...] = ()
     policies: tuple[PolicyPlan, ...] = ()
     endpoint: bool = False
-    notes: tuple[str, ...] = ()  # what is to be known beside, or to be done by somebody
+    notes: tuple[str, ...] = ()  # remarks, and steps left to the user
 
     @property
     def makes_key(self) -> bool:
@@ -162,7 +179,7 @@ class InfrastructurePlan:
             ("alarms", bool(self.alarms)),
             ("policies", bool(self.policies)),
         )
-        words = [word for word, there in parts if there]
+        words = [word for word, present in parts if present]
         words += [f"function:{each.function}" for each in self.consumers if not each.existing_function]
         words += [
             f"failures:{each.function}" for each in self.consumers if each.created_destination is not None
@@ -193,7 +210,7 @@ class InfrastructurePlan:
 
     def table(self, name: str) -> TablePlan:
         """Return a table by its DynamoDB name."""
-        return next(found for found in self.tables if found.name == name)
+        return next(table for table in self.tables if table.name == name)
 
 
 def portable_tags(tags: Mapping[str, str]) -> dict[str, str]:
@@ -208,14 +225,14 @@ def plan_infrastructure(design: Design, options: PlanOptions | None = None) -> I
         raise PlanRefused("the design", "it has no table; declare one, or name another module or file")
     tables = tuple(plan_table(table, options.key) for table in design.tables)
     keys = {table.name: table.key for table in tables}
-    keyed = [
+    tables_with_keys = [
         replace(table, settings=replace(table.settings, encryption=keys[table.name]))
         for table in design.tables
     ]
-    roles = derive_policies(replace(design, tables=tuple(keyed)))
+    roles = derive_policies(replace(design, tables=tuple(tables_with_keys)))
     consumers = tuple(plan_consumers(design, roles))
     policies = tuple(plan_policies(roles)) if options.policies else ()
-    watched = AlarmTargets(
+    alarm_targets = AlarmTargets(
         tables=tuple((table.name, tuple(index.name for index in table.global_indexes)) for table in tables),
         replicas=tuple((table.name, region) for table in tables for region in table.replicas),
         functions=tuple(consumer.function for consumer in consumers if not consumer.existing_function),
@@ -224,7 +241,7 @@ def plan_infrastructure(design: Design, options: PlanOptions | None = None) -> I
     return InfrastructurePlan(
         tables,
         consumers,
-        plan_alarms(watched) if options.alarms else (),
+        plan_alarms(alarm_targets) if options.alarms else (),
         policies,
         options.endpoint,
         (
@@ -287,7 +304,7 @@ def plan_table(table: TableDesign, key: str | None = None) -> TablePlan:
         raise PlanRefused(
             table.name, f'{consumer} reads its stream and it has none; declare stream="NEW_AND_OLD_IMAGES"'
         )
-    if settings.replicas:  # what replicates a table is its stream
+    if settings.replicas:  # replication uses the stream
         if stream not in (None, "NEW_AND_OLD_IMAGES"):
             raise PlanRefused(
                 table.name, f'replicas need stream="NEW_AND_OLD_IMAGES", and it has {stream}; change it'

@@ -22,9 +22,17 @@ from tavola.iac.grants import (
     render_document,
     render_policy,
 )
-from tavola.iac.leading_keys import ANY, LEADING_KEYS, LeadingKeys, covers, is_exact, leading_keys
 from tavola.iac.pattern_actions import consumer_actions, list_pattern_actions
-from tavola.iac.required_actions import PatternActions, RequiredAction
+from tavola.iac.required_actions import (
+    ANY,
+    LEADING_KEYS,
+    LeadingKeys,
+    PatternActions,
+    RequiredAction,
+    covers,
+    is_exact,
+    leading_keys,
+)
 from tavola.iac.tenancy import list_unbounded_keys
 from tavola.model.document import Consumer, Design, EntityDesign, TableDesign
 
@@ -74,7 +82,7 @@ def derive_policies(
     reads = [each for each in requests if each.kind == "read"]
     writes = [each for each in requests if each.kind == "write"]
     own = [each for each in requests if each.is_tenant_scoped]
-    made = [
+    policies = [
         _plan_role(
             design, "reader", "Reads all that the design's access patterns read, and writes nothing.", reads
         ),
@@ -92,7 +100,7 @@ def derive_policies(
         replace(
             policy, grants=(*policy.grants, *refusals), notes=(*policy.notes, *_key_notes(design, policy))
         )
-        for policy in made
+        for policy in policies
         if policy.grants
     )
 
@@ -141,16 +149,16 @@ def _tenant_role(
     )
     tags = " and ".join(fields)
     omitted = [
-        f"{each.place} is left out: {next(filter(None, (asked.withheld_reason for asked in each.actions)), _NOT_WHOSE)}"
+        f"{each.place} is left out: {next(filter(None, (action.withheld_reason for action in each.actions)), _NOT_WHOSE)}"
         for each in every
         if not each.is_tenant_scoped
-        and any(asked.leading_tenant is not None or asked.withheld_reason for asked in each.actions)
+        and any(action.leading_tenant is not None or action.withheld_reason for action in each.actions)
     ]
-    what = (
+    description = (
         f"Does what the own {tags} leads, which is a tag of whoever asks, with the text that stands in keys."
     )
     notes = (*_list_indistinguishable(design, own), *omitted, *list_unbounded_keys(design))
-    return RolePolicy("tenant", "tenant", what, _build_grants(design, requirements), notes=notes)
+    return RolePolicy("tenant", "tenant", description, _build_grants(design, requirements), notes=notes)
 
 
 def _restrict_attributes(action: RequiredAction) -> RequiredAction:
@@ -184,18 +192,18 @@ def _consumer_role(design: Design, table: TableDesign, consumer: Consumer) -> Ro
         *_build_grants(design, requirements),
     )
     writes = f", and keeps {' and '.join(consumer.writes)}" if consumer.writes else ""
-    what = f"Reads the stream of {table.name} for {name}{writes}."
+    description = f"Reads the stream of {table.name} for {name}{writes}."
     several = sum(each.name == name for home in design.tables for each in home.consumers) > 1
     role = f"consumer-{table.name}-{name}" if several else f"consumer-{name}"
-    return RolePolicy(role, "consumer", what, grants, consumer=name, stream=table.name)
+    return RolePolicy(role, "consumer", description, grants, consumer=name, stream=table.name)
 
 
 def _backup_role(design: Design) -> RolePolicy:
-    kept = [table for table in design.tables if table.settings.recovery]
+    tables_with_recovery = [table for table in design.tables if table.settings.recovery]
     grants: tuple[Grant, ...] = ()
-    if kept:
-        tables = tuple(TableReference(table.name) for table in kept)
-        backups = tuple(TableReference(table.name, "backup") for table in kept)
+    if tables_with_recovery:
+        tables = tuple(TableReference(table.name) for table in tables_with_recovery)
+        backups = tuple(TableReference(table.name, "backup") for table in tables_with_recovery)
         grants = (
             Grant("Keep", _dynamodb_actions(_KEEPING), tables, (), ("backups are made",)),
             Grant("Look", _dynamodb_actions(("DescribeBackup",)), backups, (), ("backups are looked at",)),
@@ -215,8 +223,8 @@ def _deploy_role(design: Design) -> RolePolicy:
     grants = (
         Grant("Tables", _dynamodb_actions(_FOUNDING), tables, (), ("the tables are made and changed",)),
     )
-    what = "Makes the tables and changes their settings, as `tavola deploy` does; it sees no item and deletes no table."
-    return RolePolicy("founder", "founder", what, grants if tables else ())
+    description = "Makes the tables and changes their settings, as `tavola deploy` does; it sees no item and deletes no table."
+    return RolePolicy("founder", "founder", description, grants if tables else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,13 +240,13 @@ class _Requirement:
         return self.lead(self.action)
 
 
-def _leading(asked: RequiredAction) -> LeadingKeys:
-    return asked.leading
+def _leading(action: RequiredAction) -> LeadingKeys:
+    return action.leading
 
 
-def _tenant_leading(asked: RequiredAction) -> LeadingKeys:
-    assert asked.leading_tenant is not None, "a tenant asks for its own alone"
-    return asked.leading_tenant
+def _tenant_leading(action: RequiredAction) -> LeadingKeys:
+    assert action.leading_tenant is not None, "a tenant asks for its own alone"
+    return action.leading_tenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,20 +261,20 @@ class _Permission:
 
 def _build_grants(design: Design, requirements: Iterable[_Requirement]) -> tuple[Grant, ...]:
     """Return the grants for some requirements; those that differ only in keys, actions or resource are merged."""
-    alike: dict[tuple[str, TableReference, tuple[str, ...], bool, str], list[_Requirement]] = {}
-    for needed in _drop_covered(list(requirements)):
-        action = needed.action
-        group = (action.action, action.reference, action.attributes, action.specific, action.enclosing)
-        alike.setdefault(group, []).append(needed)
-    allowed = [made for some in alike.values() for made in _group_by_keys(some)]
-    allowed = _merge_permissions(allowed, lambda each: (each.references, each.conditions))
-    allowed = _merge_permissions(allowed, lambda each: (each.actions, each.conditions))
-    seen: dict[str, int] = {}
+    groups: dict[tuple[str, TableReference, tuple[str, ...], bool, str], list[_Requirement]] = {}
+    for requirement in _drop_covered(list(requirements)):
+        action = requirement.action
+        group_key = (action.action, action.reference, action.attributes, action.specific, action.enclosing)
+        groups.setdefault(group_key, []).append(requirement)
+    permissions = [permission for group in groups.values() for permission in _group_by_keys(group)]
+    permissions = _merge_permissions(permissions, lambda each: (each.references, each.conditions))
+    permissions = _merge_permissions(permissions, lambda each: (each.actions, each.conditions))
+    sid_counts: dict[str, int] = {}
     grants = []
-    for each in allowed:
+    for each in permissions:
         sid = _sid(design, each)
-        seen[sid] = seen.get(sid, 0) + 1
-        sid += "" if seen[sid] == 1 else str(seen[sid])
+        sid_counts[sid] = sid_counts.get(sid, 0) + 1
+        sid += "" if sid_counts[sid] == 1 else str(sid_counts[sid])
         grants.append(
             Grant(sid, _dynamodb_actions(each.actions), each.references, each.conditions, each.reasons)
         )
@@ -276,7 +284,7 @@ def _build_grants(design: Design, requirements: Iterable[_Requirement]) -> tuple
 def _drop_covered(requirements: list[_Requirement]) -> list[_Requirement]:
     """Return the requirements that no other already allows."""
 
-    def under(narrow: _Requirement, wide: _Requirement) -> bool:
+    def is_covered(narrow: _Requirement, wide: _Requirement) -> bool:
         one, other = narrow.action, wide.action
         return (
             (one.action, one.reference) == (other.action, other.reference)
@@ -287,12 +295,12 @@ def _drop_covered(requirements: list[_Requirement]) -> list[_Requirement]:
 
     kept: list[_Requirement] = []
     for each in requirements:
-        by = next((at for at, other in enumerate(kept) if under(each, other)), None)
-        if by is None:
-            kept = [other for other in kept if not under(other, each)]
+        covering = next((position for position, other in enumerate(kept) if is_covered(each, other)), None)
+        if covering is None:
+            kept = [other for other in kept if not is_covered(other, each)]
             kept.append(each)
-        elif each.leading == kept[by].leading and each.reason not in kept[by].reason.split("; "):
-            kept[by] = replace(kept[by], reason=f"{kept[by].reason}; {each.reason}")
+        elif each.leading == kept[covering].leading and each.reason not in kept[covering].reason.split("; "):
+            kept[covering] = replace(kept[covering], reason=f"{kept[covering].reason}; {each.reason}")
     return kept
 
 
@@ -338,17 +346,17 @@ def _merge_permissions(
     allowed: Iterable[_Permission], by: Callable[[_Permission], object]
 ) -> list[_Permission]:
     """Merge permissions that are equal by some key."""
-    alike: dict[object, list[_Permission]] = {}
+    groups: dict[object, list[_Permission]] = {}
     for each in allowed:
-        alike.setdefault(by(each), []).append(each)
+        groups.setdefault(by(each), []).append(each)
     return [
         _Permission(
-            tuple(sorted({action for each in some for action in each.actions})),
-            tuple(dict.fromkeys(reference for each in some for reference in each.references)),
-            some[0].conditions,
-            tuple(dict.fromkeys(reason for each in some for reason in each.reasons)),
+            tuple(sorted({action for each in group for action in each.actions})),
+            tuple(dict.fromkeys(reference for each in group for reference in each.references)),
+            group[0].conditions,
+            tuple(dict.fromkeys(reason for each in group for reason in each.reasons)),
         )
-        for some in alike.values()
+        for group in groups.values()
     ]
 
 
@@ -356,8 +364,14 @@ def _sid(design: Design, allowed: _Permission) -> str:
     """Return the name of a statement: its table, its index if there is one, and the kind of action."""
     first = allowed.references[0]
     table = design.table(first.table)
-    one = len(allowed.references) == 1 and first.part == "index"
-    place = _sid_word(table.index(first.index).label) if one else "Indexes" if first.part == "index" else ""
+    single_index = len(allowed.references) == 1 and first.part == "index"
+    place = (
+        _sid_word(table.index(first.index).label)
+        if single_index
+        else "Indexes"
+        if first.part == "index"
+        else ""
+    )
     actions = set(allowed.actions)
     word = next((word for word, known in _WORDS.items() if actions <= known), "Items")
     return f"{_sid_word(table.label)}{place}{word}"
@@ -376,15 +390,15 @@ def _dynamodb_actions(actions: Iterable[str]) -> tuple[str, ...]:
 def _list_indistinguishable(design: Design, requests: Sequence[PatternActions]) -> Iterator[str]:
     """Yield what the design separates and a policy cannot: IAM sees partition keys, not sort keys."""
     for table in design.tables:
-        changed = [
-            asked
+        changing = [
+            action
             for pattern in requests
-            for asked in pattern.actions
-            if asked.reference == TableReference(table.name)
-            and asked.action in ("UpdateItem", "DeleteItem", "BatchWriteItem")
+            for action in pattern.actions
+            if action.reference == TableReference(table.name)
+            and action.action in ("UpdateItem", "DeleteItem", "BatchWriteItem")
         ]
         for entity in table.entities:
-            verbs = sorted({asked.action for asked in changed if _may_share_partition(entity, asked)})
+            verbs = sorted({action.action for action in changing if _may_share_partition(entity, action)})
             if entity.immutable and verbs:
                 yield (
                     f"{entity.name} is immutable, and shares its partition key with what is changed: IAM cannot keep "

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from tavola.iac.leading_keys import tenant_fields, text_after_tenant
-from tavola.iac.required_actions import RequiredAction, updatable_attributes
+from tavola.iac.required_actions import RequiredAction, tenant_fields, text_after_tenant, updatable_attributes
 from tavola.model import WritePattern
 from tavola.model.document import Design, EntityDesign, TableDesign
 
@@ -48,8 +47,8 @@ def restrict_to_tenant(
     if action.action == "UpdateItem":
         written = [name for name in written if name in _written_attributes(entity, write)]
     if written:
-        why = f"IAM cannot see whose {' and '.join(written)} a write says"
-        return _withhold(action, why, [guarded[name] for name in written])
+        reason = f"IAM cannot see whose {' and '.join(written)} a write says"
+        return _withhold(action, reason, [guarded[name] for name in written])
     return replace(action, tenant_attributes=tuple(name for name in names if name not in guarded))
 
 
@@ -71,12 +70,12 @@ def list_unbounded_keys(design: Design) -> Iterator[str]:
                     )
 
 
-def _withhold(action: RequiredAction, why: str, indexes: Iterable[str]) -> RequiredAction:
+def _withhold(action: RequiredAction, reason: str, indexes: Iterable[str]) -> RequiredAction:
     names = " and ".join(dict.fromkeys(indexes))
     return replace(
         action,
         leading_tenant=None,
-        withheld_reason=f"{why}, and it could put items under another's name in {names}",
+        withheld_reason=f"{reason}, and it could put items under another's name in {names}",
     )
 
 

@@ -64,7 +64,6 @@ from tavola.iam.guard import CompiledPolicies, ConnectionProperties, ExplainedDe
 from tavola.iam.managed import MANAGED
 from tavola.iam.policy import Rule, compile_policy
 from tavola.iam.principals import Principal
-from tavola.iam.resources import Resources
 
 __all__ = [
     "ACTIONS",
@@ -98,7 +97,6 @@ __all__ = [
     "Principal",
     "PrincipalPolicies",
     "RangeAccessCheck",
-    "Resources",
     "Role",
     "Rule",
     "Session",

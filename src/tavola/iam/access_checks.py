@@ -309,12 +309,10 @@ def _schema(facts: TableFacts | None, index: str | None) -> KeySchema | None:
     )
     if names is None:
         return None
-    return KeySchema(
-        *(
-            tuple(KeyAttribute(name, facts.types[name]) for name in some if name in facts.types)
-            for some in names
-        )
+    hash_, range_ = (
+        tuple(KeyAttribute(name, facts.types[name]) for name in some if name in facts.types) for some in names
     )
+    return KeySchema(hash_, range_)
 
 
 def _tag_values(tags: Mapping[str, str], key: str) -> Values:

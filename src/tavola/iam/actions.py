@@ -13,12 +13,12 @@ from typing import Any, TypeAlias
 from tavola.iam.access_checks import AccessCheck, ItemAccessCheck, RangeAccessCheck
 from tavola.iam.directory import Directory
 from tavola.iam.patterns import compile_action
-from tavola.iam.resources import Resources, canonical_arn, table_of
+from tavola.iam.resources import canonical_arn, table_of
 from tavola.iam.statements import statement_access_checks
 from tavola.protocol.arns import Scope, parse_resource_arn, scope_of, table_arn
-from tavola.protocol.resources import TableFacts
+from tavola.protocol.resources import GuardResources, TableFacts
 
-Accesses: TypeAlias = Callable[[Any, Resources, Scope], Iterable[AccessCheck]]
+Accesses: TypeAlias = Callable[[Any, GuardResources, Scope], Iterable[AccessCheck]]
 
 # Actions needed to fill a restored table, checked for the caller who restores it.
 _FILLING = ("PutItem", "UpdateItem", "DeleteItem", "GetItem", "Query", "Scan", "BatchWriteItem")
@@ -33,7 +33,7 @@ StartAwsBackupJob UpdateAbacStatus UpdateGlobalTableVersion WriteDataForReplicat
 
 
 def required_checks(
-    operation: str, request: Any, resources: Resources, scope: Scope
+    operation: str, request: Any, resources: GuardResources, scope: Scope
 ) -> Iterable[AccessCheck]:
     """Return every access check that a parsed request requires; all must be allowed.
 
@@ -46,20 +46,20 @@ def required_checks(
 
 
 def _item(action: str) -> Accesses:
-    def checks(request: Any, resources: Resources, scope: Scope) -> Iterable[AccessCheck]:
+    def checks(request: Any, resources: GuardResources, scope: Scope) -> Iterable[AccessCheck]:
         resource, facts = table_of(request.table_name, resources, scope)
         return (ItemAccessCheck(action, resource, request, facts, request.key),)
 
     return checks
 
 
-def _put(request: Any, resources: Resources, scope: Scope) -> Iterable[AccessCheck]:
+def _put(request: Any, resources: GuardResources, scope: Scope) -> Iterable[AccessCheck]:
     resource, facts = table_of(request.table_name, resources, scope)
     return (ItemAccessCheck("dynamodb:PutItem", resource, request, facts, request.item),)
 
 
 def _range(action: str) -> Accesses:
-    def checks(request: Any, resources: Resources, scope: Scope) -> Iterable[AccessCheck]:
+    def checks(request: Any, resources: GuardResources, scope: Scope) -> Iterable[AccessCheck]:
         resource, facts = table_of(request.table_name, resources, scope)
         index = request.index_name
         if index is not None:
@@ -69,14 +69,14 @@ def _range(action: str) -> Accesses:
     return checks
 
 
-def _batch_get(request: Any, resources: Resources, scope: Scope) -> Iterator[AccessCheck]:
+def _batch_get(request: Any, resources: GuardResources, scope: Scope) -> Iterator[AccessCheck]:
     for name, wanted in request.request_items.items():
         resource, facts = table_of(name, resources, scope)
         for key in wanted.keys:
             yield ItemAccessCheck("dynamodb:BatchGetItem", resource, wanted, facts, key, shared=request)
 
 
-def _batch_write(request: Any, resources: Resources, scope: Scope) -> Iterator[AccessCheck]:
+def _batch_write(request: Any, resources: GuardResources, scope: Scope) -> Iterator[AccessCheck]:
     for name, writes in request.request_items.items():
         resource, facts = table_of(name, resources, scope)
         for write in writes:
@@ -85,14 +85,14 @@ def _batch_write(request: Any, resources: Resources, scope: Scope) -> Iterator[A
             yield ItemAccessCheck("dynamodb:BatchWriteItem", resource, part, facts, key, shared=request)
 
 
-def _transact_get(request: Any, resources: Resources, scope: Scope) -> Iterator[AccessCheck]:
+def _transact_get(request: Any, resources: GuardResources, scope: Scope) -> Iterator[AccessCheck]:
     for member in request.transact_items:
         get = member.get
         resource, facts = table_of(get.table_name, resources, scope)
         yield ItemAccessCheck("dynamodb:GetItem", resource, get, facts, get.key, "TransactGetItems", request)
 
 
-def _transact_write(request: Any, resources: Resources, scope: Scope) -> Iterator[AccessCheck]:
+def _transact_write(request: Any, resources: GuardResources, scope: Scope) -> Iterator[AccessCheck]:
     for member in request.transact_items:
         for action, part in (
             ("dynamodb:PutItem", member.put),
@@ -106,30 +106,30 @@ def _transact_write(request: Any, resources: Resources, scope: Scope) -> Iterato
                 yield ItemAccessCheck(action, resource, part, facts, key, "TransactWriteItems", request)
 
 
-def _statement(request: Any, resources: Resources, scope: Scope) -> Iterator[AccessCheck]:
+def _statement(request: Any, resources: GuardResources, scope: Scope) -> Iterator[AccessCheck]:
     return statement_access_checks(request, resources, scope)
 
 
-def _statements(request: Any, resources: Resources, scope: Scope) -> Iterator[AccessCheck]:
+def _statements(request: Any, resources: GuardResources, scope: Scope) -> Iterator[AccessCheck]:
     for each in request.transact_statements:
         yield from statement_access_checks(
             each, resources, scope, enclosing="ExecuteTransaction", shared=request
         )
 
 
-def _each_by_itself(request: Any, resources: Resources, scope: Scope) -> Iterable[AccessCheck]:
+def _each_by_itself(request: Any, resources: GuardResources, scope: Scope) -> Iterable[AccessCheck]:
     return ()
 
 
 def _table(action: str) -> Accesses:
-    def checks(request: Any, resources: Resources, scope: Scope) -> Iterable[AccessCheck]:
+    def checks(request: Any, resources: GuardResources, scope: Scope) -> Iterable[AccessCheck]:
         resource, facts = table_of(request.table_name, resources, scope)
         return (AccessCheck(action, resource, request, facts),)
 
     return checks
 
 
-def _create(request: Any, resources: Resources, scope: Scope) -> Iterator[AccessCheck]:
+def _create(request: Any, resources: GuardResources, scope: Scope) -> Iterator[AccessCheck]:
     resource, facts = table_of(request.table_name, resources, scope)
     yield AccessCheck("dynamodb:CreateTable", resource, request, facts)
     if request.tags:
@@ -139,7 +139,7 @@ def _create(request: Any, resources: Resources, scope: Scope) -> Iterator[Access
 
 
 def _insights(action: str) -> Accesses:
-    def checks(request: Any, resources: Resources, scope: Scope) -> Iterable[AccessCheck]:
+    def checks(request: Any, resources: GuardResources, scope: Scope) -> Iterable[AccessCheck]:
         resource, facts = table_of(request.table_name, resources, scope)
         if request.index_name is not None:
             resource = f"{resource}/index/{request.index_name}"
@@ -151,7 +151,7 @@ def _insights(action: str) -> Accesses:
 def _named(action: str, member: str) -> Accesses:
     """Return a function for requests that name their resource by an ARN."""
 
-    def checks(request: Any, resources: Resources, scope: Scope) -> Iterable[AccessCheck]:
+    def checks(request: Any, resources: GuardResources, scope: Scope) -> Iterable[AccessCheck]:
         resource = canonical_arn(getattr(request, member) or "*")
         return (AccessCheck(action, resource, request, _facts(resource, resources)),)
 
@@ -161,21 +161,21 @@ def _named(action: str, member: str) -> Accesses:
 def _tagged(action: str) -> Accesses:
     """Return a function for tag operations; the tags of a stream are those of its table."""
 
-    def checks(request: Any, resources: Resources, scope: Scope) -> Iterable[AccessCheck]:
+    def checks(request: Any, resources: GuardResources, scope: Scope) -> Iterable[AccessCheck]:
         resource = canonical_arn(request.resource_arn or "*").partition("/stream/")[0]
         return (AccessCheck(action, resource, request, _facts(resource, resources)),)
 
     return checks
 
 
-def _facts(resource: str, resources: Resources) -> TableFacts | None:
+def _facts(resource: str, resources: GuardResources) -> TableFacts | None:
     """Return the facts about the table that an ARN names, directly or as its parent."""
     parts = parse_resource_arn(resource)
     return None if parts is None else resources.facts(table_arn(parts.scope, parts.table))
 
 
 def _account(action: str) -> Accesses:
-    def checks(request: Any, resources: Resources, scope: Scope) -> Iterable[AccessCheck]:
+    def checks(request: Any, resources: GuardResources, scope: Scope) -> Iterable[AccessCheck]:
         return (AccessCheck(action, "*", request),)
 
     return checks
@@ -184,7 +184,7 @@ def _account(action: str) -> Accesses:
 def _listing(action: str, member: str) -> Accesses:
     """Return a function for list operations: a check on `*`, and on a named table of another account."""
 
-    def checks(request: Any, resources: Resources, scope: Scope) -> Iterator[AccessCheck]:
+    def checks(request: Any, resources: GuardResources, scope: Scope) -> Iterator[AccessCheck]:
         yield AccessCheck(action, "*", request)
         named = getattr(request, member)
         if named is not None and (scope_of(named) or scope) != scope:
@@ -194,14 +194,14 @@ def _listing(action: str, member: str) -> Accesses:
     return checks
 
 
-def _list_streams(request: Any, resources: Resources, scope: Scope) -> Iterable[AccessCheck]:
+def _list_streams(request: Any, resources: GuardResources, scope: Scope) -> Iterable[AccessCheck]:
     if request.table_name is None:
         return (AccessCheck("dynamodb:ListStreams", "*", request),)
     resource, facts = table_of(request.table_name, resources, scope)
     return (AccessCheck("dynamodb:ListStreams", f"{resource}/stream/*", request, facts),)
 
 
-def _records(request: Any, resources: Resources, scope: Scope) -> Iterable[AccessCheck]:
+def _records(request: Any, resources: GuardResources, scope: Scope) -> Iterable[AccessCheck]:
     stream = resources.iterator_stream(request.shard_iterator)
     if stream is None:
         return ()  # not an iterator of this caller; it reads nothing
@@ -211,7 +211,7 @@ def _records(request: Any, resources: Resources, scope: Scope) -> Iterable[Acces
 def _restore(action: str, *members: str) -> Accesses:
     """Return a function for restores: a check on the source, and all actions that fill the target."""
 
-    def checks(request: Any, resources: Resources, scope: Scope) -> Iterator[AccessCheck]:
+    def checks(request: Any, resources: GuardResources, scope: Scope) -> Iterator[AccessCheck]:
         source = next(filter(None, (getattr(request, member) for member in members)), None)
         if source is not None:
             if "/backup/" in source:
@@ -227,13 +227,13 @@ def _restore(action: str, *members: str) -> Accesses:
     return checks
 
 
-def _import(request: Any, resources: Resources, scope: Scope) -> Iterable[AccessCheck]:
+def _import(request: Any, resources: GuardResources, scope: Scope) -> Iterable[AccessCheck]:
     resource, facts = table_of(request.table_creation_parameters.table_name, resources, scope)
     return (AccessCheck("dynamodb:ImportTable", resource, request, facts),)
 
 
 def _global_table(action: str) -> Accesses:
-    def checks(request: Any, resources: Resources, scope: Scope) -> Iterable[AccessCheck]:
+    def checks(request: Any, resources: GuardResources, scope: Scope) -> Iterable[AccessCheck]:
         arn = f"arn:aws:dynamodb::{scope.account}:global-table/{request.global_table_name}"
         return (AccessCheck(action, arn, request),)
 

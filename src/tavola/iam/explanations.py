@@ -13,10 +13,9 @@ from tavola.iam.errors import IamError
 from tavola.iam.guard import ExplainedDecision, Guard
 from tavola.iam.policy import Rule
 from tavola.iam.principals import Principal
-from tavola.iam.resources import Resources
 from tavola.protocol.arns import Scope, table_arn
 from tavola.protocol.requests import parse
-from tavola.protocol.resources import TableFacts
+from tavola.protocol.resources import GuardResources, TableFacts
 
 
 class KeyUnknown(IamError):
@@ -76,7 +75,7 @@ class DescribedTable:
 
 
 def explain_request(
-    guard: Guard, operation: str, body: bytes, resources: Resources
+    guard: Guard, operation: str, body: bytes, resources: GuardResources
 ) -> tuple[ExplainedDecision, ...]:
     """Return the decision on each access check of a JSON request, with its evaluation."""
     name = operation.removeprefix("dynamodb:")

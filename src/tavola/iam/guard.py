@@ -27,12 +27,12 @@ from tavola.iam.directory import Directory, NamedPolicy
 from tavola.iam.patterns import Values
 from tavola.iam.policy import Rule, Source, compile_policy
 from tavola.iam.principals import Principal
-from tavola.iam.resources import Resources, owner_of
+from tavola.iam.resources import owner_of
 from tavola.iam.statements import statement_access_checks
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import AccessDeniedFault
 from tavola.protocol.policy_documents import PolicyRefused, parse_policy
-from tavola.protocol.resources import TableFacts
+from tavola.protocol.resources import GuardResources, TableFacts
 
 _CACHED_RULES_MAX = 4096  # actions on resources, per principal
 _GUARDS_MAX = 4096
@@ -137,14 +137,14 @@ class Guard:
         self._circumstances = circumstances
         self._clock = clock
 
-    def check(self, operation: str, request: Any, resources: Resources) -> None:
+    def check(self, operation: str, request: Any, resources: GuardResources) -> None:
         """Raise AccessDeniedFault unless everything the parsed request touches is allowed."""
         for access in required_checks(operation, request, resources, self._scope):
             self._check(access)
         if operation == "PutResourcePolicy" and not request.confirm_remove_self_resource_access:
             self._check_lockout(request.resource_arn, request.policy, resources)
 
-    def check_statement(self, operation: str, place: int, request: Any, resources: Resources) -> None:
+    def check_statement(self, operation: str, place: int, request: Any, resources: GuardResources) -> None:
         """Raise AccessDeniedFault unless one statement of the batch `request` is allowed."""
         for access in statement_access_checks(
             request.statements[place], resources, self._scope, shared=request
@@ -156,7 +156,9 @@ class Guard:
         rules = self._compiled.applicable_rules(access.action, access.resource, resource_policy_of(access))
         return decide(rules, ConditionValues(access, self._compiled.known, self), access.resource)
 
-    def explain(self, operation: str, request: Any, resources: Resources) -> tuple[ExplainedDecision, ...]:
+    def explain(
+        self, operation: str, request: Any, resources: GuardResources
+    ) -> tuple[ExplainedDecision, ...]:
         """Return the decision on each access check of a request, with the evaluation of every rule."""
         return tuple(self.explain_access(each) for each in self.access_checks(operation, request, resources))
 
@@ -174,7 +176,7 @@ class Guard:
         considered = evaluate_rules(rules, decision, access.action, access.resource, values)
         return ExplainedDecision(access.action, access.resource, decision, considered)
 
-    def access_checks(self, operation: str, request: Any, resources: Resources) -> Iterable[AccessCheck]:
+    def access_checks(self, operation: str, request: Any, resources: GuardResources) -> Iterable[AccessCheck]:
         """Return the access checks of a request, including those of a batch's statements."""
         if operation == "BatchExecuteStatement":
             return [
@@ -210,7 +212,7 @@ class Guard:
         if not decision.allowed:
             raise AccessDeniedFault(denial_message(decision, self.principal, access.action, access.resource))
 
-    def _check_lockout(self, resource: str, policy: str, resources: Resources) -> None:
+    def _check_lockout(self, resource: str, policy: str, resources: GuardResources) -> None:
         """Refuse a policy that would prevent its author from replacing it.
 
         Invalid ones are refused elsewhere.

@@ -1,27 +1,14 @@
-"""Resources that requests touch, and what the guard may ask the engine about them."""
+"""The ARNs and owners of the resources that requests access."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Protocol
+from msgspec.structs import replace
 
 from tavola.protocol.arns import Scope, parse_resource_arn, table_arn
-from tavola.protocol.resources import TableFacts
+from tavola.protocol.resources import GuardResources, TableFacts
 
 
-class Resources(Protocol):
-    """Information about tables and streams, provided by the engine."""
-
-    def facts(self, name_or_arn: str) -> TableFacts | None:
-        """Return the facts about a table with a name or ARN; None if it does not exist."""
-        ...
-
-    def iterator_stream(self, iterator: str) -> str | None:
-        """Return the ARN of the stream that a shard iterator reads; None if the iterator is invalid."""
-        ...
-
-
-def table_of(name_or_arn: str, resources: Resources, scope: Scope) -> tuple[str, TableFacts | None]:
+def table_of(name_or_arn: str, resources: GuardResources, scope: Scope) -> tuple[str, TableFacts | None]:
     """Return the ARN of a table, and its facts if it exists."""
     facts = resources.facts(name_or_arn)
     if facts is not None:

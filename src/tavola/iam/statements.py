@@ -14,9 +14,9 @@ from tavola.expressions.partiql import (
 )
 from tavola.iam.access_checks import AccessCheck, text_of
 from tavola.iam.patterns import Values
-from tavola.iam.resources import Resources, table_of
+from tavola.iam.resources import table_of
 from tavola.protocol.arns import Scope
-from tavola.protocol.resources import TableFacts
+from tavola.protocol.resources import GuardResources, TableFacts
 
 _ACTIONS = {
     "select": "dynamodb:PartiQLSelect",
@@ -89,7 +89,7 @@ class StatementAccessCheck(AccessCheck):
 
 
 def statement_access_checks(
-    request: Any, resources: Resources, scope: Scope, *, enclosing: str = "", shared: Any = None
+    request: Any, resources: GuardResources, scope: Scope, *, enclosing: str = "", shared: Any = None
 ) -> Iterator[AccessCheck]:
     """Yield the access checks of one statement, one per partition it names; none if it cannot be parsed."""
     try:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tavola.keys.errors import KeyRefused
 from tavola.keys.order import escape_part, key_bytes, successor, terminate_part
@@ -20,8 +21,7 @@ from tavola.limits import RANGE_KEY_BYTES_MAX
 from tavola.values import Value, tag_of
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """Keys from `lower` on, up to but not including `upper`; None is no upper end."""
 
     lower: bytes
@@ -32,8 +32,7 @@ class Bounds:
         return self.lower <= key and (self.upper is None or key < self.upper)
 
 
-@dataclass(frozen=True, slots=True)
-class SortCondition:
+class SortCondition(Struct, frozen=True):
     """A condition on one range attribute: < <= > >= BETWEEN begins_with, and its values."""
 
     operator: str

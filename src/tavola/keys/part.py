@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 Mode = Literal["", "encode", "refuse", "raw"]
 Often = Literal["one", "any"]
@@ -23,8 +24,7 @@ LAST = "\U0010ffff"
 DIGITS = "0123456789"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class Part(Struct, frozen=True, eq=False):
     """How the values of one field are written into a key, in an order that their texts keep."""
 
     kind: str

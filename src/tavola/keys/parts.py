@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from enum import Enum
 from functools import lru_cache
 from typing import Any
 from uuid import UUID
+
+from msgspec.structs import replace
 
 from tavola.keys.decimals import (
     FLOATING,

@@ -8,9 +8,11 @@ segments at any hash.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from tavola.keys.errors import KeyRefused
 from tavola.keys.order import key_bytes, terminate_part
@@ -23,29 +25,27 @@ LENGTH_BYTES = 2  # before each hash value
 _LENGTHS = tuple(length.to_bytes(LENGTH_BYTES, "big") for length in range(HASH_KEY_BYTES_MAX + 1))
 
 
-@dataclass(frozen=True, slots=True)
-class KeyAttribute:
+class KeyAttribute(Struct, frozen=True):
     """One attribute of a key: its name, and its type S, N or B."""
 
     name: str
     type: str
 
 
-@dataclass(frozen=True, slots=True)
-class KeySchema:
+class KeySchema(Struct, frozen=True):
     """The attributes that make a key: one hash and at most one range, up to four and four in an index."""
 
     hash: tuple[KeyAttribute, ...]
     range: tuple[KeyAttribute, ...] = ()
-    attributes: tuple[KeyAttribute, ...] = field(init=False, compare=False)
-    names: tuple[str, ...] = field(init=False, compare=False)
-    _texts: tuple[str, str] | None = field(init=False, compare=False, repr=False)
+    attributes: tuple[KeyAttribute, ...] = ()  # derived, as are the two below
+    names: tuple[str, ...] = ()
+    _texts: tuple[str, ...] | None = None  # the two names if the key is a string and a string
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "attributes", self.hash + self.range)
-        object.__setattr__(self, "names", tuple(attribute.name for attribute in self.attributes))
+        force_setattr(self, "attributes", self.hash + self.range)
+        force_setattr(self, "names", tuple(attribute.name for attribute in self.attributes))
         two_texts = len(self.hash) == 1 and [each.type for each in self.attributes] == ["S", "S"]
-        object.__setattr__(self, "_texts", self.names if two_texts else None)
+        force_setattr(self, "_texts", self.names if two_texts else None)
 
     def key_of(self, item: Mapping[str, Any]) -> bytes:
         """Return the key of an item as ordered bytes; raise `KeyRefused` if it makes none."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class KeySpan:
+class KeySpan(Struct, frozen=True):
     """One text, all texts with a prefix, a range of texts, every text or none.
 
     Of `equal`, `prefix` and the two ends at most one kind is there. A range with both ends includes both, so

@@ -26,10 +26,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from string import punctuation
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import force_setattr, replace
 
 from tavola.keys.errors import KeyPartMissing, KeyPartRefused, TemplateRefused
 from tavola.keys.meeting import Choices, shapes_intersect
@@ -43,8 +45,7 @@ _TURNED = {"lt": "gt", "lte": "gte", "gt": "lt", "gte": "lte", "between": "betwe
 _OPERANDS = {"eq": 1, "lt": 1, "lte": 1, "gt": 1, "gte": 1, "between": 2, "begins_with": 1}
 
 
-@dataclass(frozen=True, slots=True)
-class Placeholder:
+class Placeholder(Struct, frozen=True):
     """A field in a template, what is said of it after the colon, and where it stands."""
 
     field: str
@@ -52,8 +53,7 @@ class Placeholder:
     place: int
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Struct, frozen=True):
     """The structure of a template: literals and fields, which know no types yet."""
 
     source: str
@@ -126,8 +126,7 @@ class Template:
         return part
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateStep:
+class TemplateStep(Struct, frozen=True):
     """A field of a bound template: the literal before it, its name, and how it is written there."""
 
     literal: str
@@ -135,8 +134,7 @@ class TemplateStep:
     part: Part
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BoundTemplate:
+class BoundTemplate(Struct, frozen=True, eq=False):
     """A template that makes keys."""
 
     source: str
@@ -144,11 +142,11 @@ class BoundTemplate:
     fields: tuple[str, ...]
     steps: tuple[TemplateStep, ...]
     tail: str  # the literal after the last field
-    constant: str | None = field(init=False)  # the key itself, where there is no field
-    lossy_fields: frozenset[str] = field(init=False)  # what cannot be read back whole
-    _format: str = field(init=False, repr=False)
-    _encoders: tuple[Any, ...] = field(init=False, repr=False)
-    _pattern: str = field(init=False, repr=False)
+    constant: str | None = None  # the key itself if there is no field; this and the following are derived
+    lossy_fields: frozenset[str] = frozenset()  # the fields that cannot be read back exactly
+    _format: str = ""
+    _encoders: tuple[Any, ...] = ()
+    _pattern: str = ""
 
     def __post_init__(self) -> None:
         whole = {step.field for step in self.steps if not step.part.is_lossy}
@@ -163,7 +161,7 @@ class BoundTemplate:
             "_encoders": tuple((step.field, step.part.encode) for step in self.steps),
         }
         for name, value in values.items():
-            object.__setattr__(self, name, value)
+            force_setattr(self, name, value)
 
     @property
     def literal_prefix(self) -> str:

@@ -2,18 +2,22 @@
 
 Declarations are compiled to shapes, which the client works with, and to a design, which the linter, the cost
 planner and the infrastructure writers read. Depends on keys and expressions; knows no engine and no client.
+
+Collections, and names that only describe a design (traffic, consumers, needs), are imported on first use: most programs start
+without them.
 """
 
-from tavola.model.access import AccessPattern, WritePattern
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from tavola.model.attributes import Attr, Change, Condition, Operand, Term, attr, fields_apply_to
-from tavola.model.consumers import Consumer
 from tavola.model.converters import EpochMilliseconds, EpochSeconds, Exact, decode_plain, with_place
 from tavola.model.entity import Entity, entities_of, result_entity, shape_of, upgrade
 from tavola.model.errors import ItemUnreadable, ModelError, QueryRefused, ValueNotStorable
 from tavola.model.key_types import key_types
-from tavola.model.needs import Given, Need, Route
 from tavola.model.queries import PrimaryKey, Query
-from tavola.model.relations import Collection, CollectionMember, found, members_of
 from tavola.model.selections import QueryRequest, Range, Selection, request_of
 from tavola.model.shapes import (
     SHARD,
@@ -41,6 +45,25 @@ from tavola.model.tables import (
 )
 from tavola.model.uniques import OWNER_ATTRIBUTE, UNIQUE, UNIQUE_ATTRIBUTE, unique_of
 from tavola.model.views import check_partial_view, is_projected
+
+if TYPE_CHECKING:
+    from tavola.model.access import AccessPattern, WritePattern
+    from tavola.model.consumers import Consumer
+    from tavola.model.needs import Given, Need, Route
+    from tavola.model.relations import Collection, CollectionMember, found, members_of
+
+_IMPORTED_ON_USE = {
+    "AccessPattern": "access",
+    "WritePattern": "access",
+    "Consumer": "consumers",
+    "Given": "needs",
+    "Need": "needs",
+    "Route": "needs",
+    "Collection": "relations",
+    "CollectionMember": "relations",
+    "found": "relations",
+    "members_of": "relations",
+}
 
 __all__ = [
     "OWNER_ATTRIBUTE",
@@ -112,3 +135,12 @@ __all__ = [
     "upgrade",
     "with_place",
 ]
+
+
+def __getattr__(name: str) -> object:
+    module = _IMPORTED_ON_USE.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value
+    return value

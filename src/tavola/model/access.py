@@ -7,7 +7,7 @@ linter, the cost planner and the simulator take the rest.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from tavola.limits import ITEM_BYTES_MAX
 from tavola.model.errors import ModelError
@@ -30,7 +30,18 @@ class AccessPattern:
     returned: int | None = None  # items that the filters leave
     descending: bool = False  # whether the last come first
     transactional: bool = False
-    skew: float | None = None  # Zipf's exponent over the partitions that are asked; None: nobody knows
+    skew: float | None = None  # Zipf's exponent over the partitions that are read; None: unknown
+
+    def check(self, place: str) -> None:
+        """Raise ModelError for rates or amounts that cannot be."""
+        place = f"{place} {self.title!r}"
+        _check_rates(place, self)
+        if self.items is not None and self.items < 0:
+            raise ModelError(place, f"items={self.items} is how many a request returns; give 0 or more")
+        if self.returned is not None and not 0 <= self.returned <= (self.items or self.returned):
+            raise ModelError(
+                place, f"returned={self.returned} is how many of its {self.items} items the filters leave"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +61,21 @@ class WritePattern:
     rewrites: tuple[str, ...] = ()  # index key attributes that other code than Tavola's sets itself
     creates: bool = False  # an update that makes the item where there is none
     skew: float | None = None  # Zipf's exponent over the items that are written
-    conditional: bool = (
-        False  # it holds only while nobody else has written: on a new key, or on what was read
-    )
+    conditional: bool = False  # guarded by a condition on a new key, or on what was read before
+
+    def check(self, place: str) -> None:
+        """Raise ModelError for rates, amounts or a kind that cannot be."""
+        place = f"{place} {self.title!r}"
+        _check_rates(place, self)
+        if self.items < 1:
+            raise ModelError(place, f"items={self.items} is how many a request writes; give 1 or more")
+        if self.kind not in get_args(WriteKind):
+            raise ModelError(
+                place, f"kind={self.kind!r} is no way to write; give {', '.join(get_args(WriteKind))}"
+            )
 
 
-def check_amounts(place: str, pattern: AccessPattern | WritePattern) -> None:
-    """Refuse an access pattern of how often or how much there cannot be."""
-    place = f"{place} {pattern.title!r}"
+def _check_rates(place: str, pattern: AccessPattern | WritePattern) -> None:
     often, peak = pattern.per_second, pattern.peak_per_second
     for word, rate in (("per_second", often), ("peak_per_second", peak)):
         if rate is not None and not 0 <= rate < float("inf"):
@@ -71,14 +89,4 @@ def check_amounts(place: str, pattern: AccessPattern | WritePattern) -> None:
     if pattern.skew is not None and not 0 <= pattern.skew < float("inf"):
         raise ModelError(
             place, f"skew={pattern.skew} is no exponent; give 0 for even traffic, about 1 for Zipf's"
-        )
-    if isinstance(pattern, WritePattern):
-        if pattern.items < 1:
-            raise ModelError(place, f"items={pattern.items} is how many a request writes; give 1 or more")
-        return
-    if pattern.items is not None and pattern.items < 0:
-        raise ModelError(place, f"items={pattern.items} is how many a request returns; give 0 or more")
-    if pattern.returned is not None and not 0 <= pattern.returned <= (pattern.items or pattern.returned):
-        raise ModelError(
-            place, f"returned={pattern.returned} is how many of its {pattern.items} items the filters leave"
         )

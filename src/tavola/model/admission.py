@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any
 
-from tavola.model.access import WriteKind, check_amounts
 from tavola.model.errors import ModelError
 from tavola.model.shapes import VERSION_ATTRIBUTE, KeyShape, KeySource, Pattern, Shape
 from tavola.model.tables import Table
@@ -84,11 +83,7 @@ def _check_writes(shape: Shape) -> None:
     """Refuse ways of writing that no write of the entity can be."""
     for write in shape.writes:
         place = f"{shape.entity.__name__} {write.title!r}"
-        check_amounts(shape.entity.__name__, write)
-        if write.kind not in get_args(WriteKind):
-            raise ModelError(
-                place, f"kind={write.kind!r} is no way to write; give {', '.join(get_args(WriteKind))}"
-            )
+        write.check(shape.entity.__name__)
         changes = tuple(dict.fromkeys((*write.changes, *write.adds)))
         if (write.kind == "update" and not changes) or (write.kind == "delete" and changes):
             problem = (

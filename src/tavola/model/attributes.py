@@ -12,10 +12,10 @@ another one are refused before anything runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableSet, Set, Sized
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any, Generic, NoReturn, Protocol, TypeVar, overload
 
+from msgspec import Struct
 from pydantic import BaseModel, Field
 from pydantic.fields import FieldInfo
 
@@ -57,8 +57,7 @@ Number = int | Decimal
 _COUNTED = frozenset({"int", "decimal", "float"})  # kinds whose amounts are values of their own type
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Condition(Generic[E_contra]):
+class Condition(Struct, Generic[E_contra], frozen=True, eq=False):
     """What must hold of an item of an entity; combines with & | ~."""
 
     node: ConditionNode
@@ -118,8 +117,7 @@ def _row(node: ConditionNode, kind: type[And] | type[Or]) -> tuple[ConditionNode
     return node.parts if isinstance(node, kind) else (node,)
 
 
-@dataclass(frozen=True, slots=True)
-class Change(Generic[E_contra]):
+class Change(Struct, Generic[E_contra], frozen=True):
     """One action of an update, on one field."""
 
     action: Action
@@ -421,8 +419,7 @@ class Operand(Term[E_contra, T_co]):
         return f"<Operand {self.field}>"
 
 
-@dataclass(frozen=True, slots=True)
-class AttrOptions:
+class AttrOptions(Struct, frozen=True):
     """What `attr` says besides the default."""
 
     name: str | None = None

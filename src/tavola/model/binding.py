@@ -8,9 +8,8 @@ on one key. Each refusal names the class, the part and the remedy.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tavola.model.access import WritePattern
 from tavola.model.admission import distinct_keys, register_entity
 from tavola.model.base import EntityBase
 from tavola.model.errors import ModelError
@@ -23,6 +22,9 @@ from tavola.model.shapes import SHARD, KeySource, Shape
 from tavola.model.tables import Table
 from tavola.model.uniques import bind_uniques
 from tavola.model.views import check_whole_entities
+
+if TYPE_CHECKING:
+    from tavola.model.access import WritePattern
 
 
 def bind(

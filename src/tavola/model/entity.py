@@ -10,7 +10,6 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from difflib import get_close_matches
 from functools import partial
 from inspect import get_annotations, signature
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, dataclass_transform, get_args
@@ -20,7 +19,6 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.errors import PydanticUndefinedAnnotation
 
 from tavola.expressions.nodes import Path
-from tavola.model.access import WritePattern
 from tavola.model.attributes import Attr, AttrOptions, Operand, attr
 from tavola.model.base import EntityBase
 from tavola.model.binding import bind
@@ -33,6 +31,8 @@ from tavola.model.views import check_view
 
 if TYPE_CHECKING:
     from pydantic._internal._model_construction import ModelMetaclass
+
+    from tavola.model.access import WritePattern
 else:
     ModelMetaclass = type(BaseModel)
 
@@ -91,6 +91,8 @@ def _refuse_options(name: str, options: dict[str, Any]) -> None:
     known = {*ours, *ConfigDict.__annotations__}
     for option in options:
         if option not in known and not option.startswith("_"):
+            from difflib import get_close_matches  # noqa: PLC0415 - only for this error
+
             near = get_close_matches(option, known, 1)
             hint = (
                 f"did you mean {near[0]}?"

@@ -6,10 +6,10 @@ datetime there is cut to the second where the entity is validated, so that what 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from msgspec.structs import replace
 from pydantic import AfterValidator
 from pydantic.fields import FieldInfo
 

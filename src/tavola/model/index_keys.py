@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tavola.model.access import check_amounts
 from tavola.model.key_sources import KeyBinder
 from tavola.model.part_types import word_of
 from tavola.model.queries import KeyDeclaration, PrimaryKey
@@ -89,7 +88,7 @@ def _check_given(binder: KeyBinder, declared: KeyDeclaration, index: Index | Non
     """Refuse what the index cannot give: whole items that need no fetching, a strong read, items that are over."""
     cls = binder.cls.__name__
     if declared.access is not None:
-        check_amounts(binder.place, declared.access)
+        declared.access.check(binder.place)
     if declared.hydrate and (index is None or index.projection == "ALL"):
         raise binder.refusal("hydrate=True has nothing to fetch: everything is there; leave it out")
     if declared.hydrate and declared.result != cls:

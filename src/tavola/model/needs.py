@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any, Literal, get_args
 from uuid import UUID
 
-from tavola.model.access import AccessPattern, check_amounts
+from tavola.model.access import AccessPattern
 from tavola.model.converters import converter_for, encode_plain
 from tavola.model.errors import ModelError, ValueNotStorable
 from tavola.values import Value
@@ -142,7 +142,7 @@ class Need:
             if not isinstance(each, str):
                 raise ModelError(place, f"{each!r} is no order; give the names of fields")
         if access is not None:
-            check_amounts(place, access)
+            access.check(place)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "entities", names)
         object.__setattr__(

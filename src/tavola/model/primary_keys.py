@@ -5,7 +5,6 @@ A key is never absent and tells its item from every other, so each field in it h
 
 from __future__ import annotations
 
-from tavola.model.access import check_amounts
 from tavola.model.key_sources import KeyBinder
 from tavola.model.queries import KeyDeclaration
 from tavola.model.shapes import SHARD, KeyShape, KeySource, Pattern
@@ -39,7 +38,7 @@ def bind_primary(binder: KeyBinder, declared: KeyDeclaration) -> Pattern:
     if declared.shards is not None:
         _check_shards(binder, declared.shards, needed)
     if declared.access is not None:
-        check_amounts(binder.place, declared.access)
+        declared.access.check(binder.place)
     written = tuple(source for source in sources if source.field is None)
     key = KeyShape(None, (hash_,), range_, False, (), declared.shards, frozenset(needed), written)
     return Pattern(binder.name, cls, key, declared.partition, (), declared.access, False, cls.__name__)

@@ -14,17 +14,21 @@ class is only declared here; its entity compiles it when it is whole.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from inspect import get_annotations
-from typing import Any, ClassVar, Generic, TypeVar, dataclass_transform, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, dataclass_transform, get_args
 
-from tavola.model.access import AccessPattern
+from msgspec import Struct
+
 from tavola.model.base import EntityBase
 from tavola.model.errors import ModelError, QueryRefused
 from tavola.model.selections import Selection
 from tavola.model.shapes import FieldShape, Pattern
 from tavola.model.sort_parts import Rest, SortPart, sort
 from tavola.model.tables import Index, Shards, Table
+
+if TYPE_CHECKING:
+    from tavola.model.access import AccessPattern
+
 
 E_co = TypeVar("E_co", bound="EntityBase", covariant=True)
 
@@ -33,8 +37,7 @@ Template = str | tuple[str, ...] | None
 _TAKEN = frozenset({"where"})  # what a question has besides its parts
 
 
-@dataclass(frozen=True, slots=True)
-class KeyDeclaration:
+class KeyDeclaration(Struct, frozen=True):
     """A key or query class as it was written, before its entity is whole."""
 
     on: Any  # an Index, the entity's Key class, a Table, or None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tavola.errors import TavolaError
-from tavola.model.access import AccessPattern, WritePattern, check_amounts
+from tavola.model.access import AccessPattern, WritePattern
 from tavola.model.design import (
     CollectionDesign,
     Design,
@@ -76,7 +76,7 @@ def _check_need(path: str, need: Need, design: Design) -> None:
 def _check_amounts(path: str, pattern: AccessPattern | WritePattern | None) -> None:
     if pattern is not None:
         try:
-            check_amounts("it", pattern)
+            pattern.check("it")
         except ModelError as error:
             raise DocumentRefused(path, error.problem) from error
 

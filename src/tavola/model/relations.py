@@ -11,7 +11,6 @@ Its members share a partition: of the table, or of the index that `on` names.
 from __future__ import annotations
 
 import types
-from dataclasses import dataclass
 from inspect import get_annotations
 from typing import (
     TYPE_CHECKING,
@@ -25,8 +24,10 @@ from typing import (
     get_type_hints,
 )
 
+from msgspec import Struct
+
 from tavola.keys import Template
-from tavola.model.access import AccessPattern, check_amounts
+from tavola.model.access import AccessPattern
 from tavola.model.entity import Entity, entities_in_module, shape_of
 from tavola.model.errors import ModelError, QueryRefused
 from tavola.model.part_types import check_part_types
@@ -35,8 +36,7 @@ from tavola.model.tables import Index, Table
 from tavola.model.views import is_projected, is_recoverable
 
 
-@dataclass(frozen=True, slots=True)
-class CollectionMember:
+class CollectionMember(Struct, frozen=True):
     """One attribute of a collection: which entity, and one or all of them."""
 
     name: str
@@ -96,7 +96,7 @@ class Collection:
                 cls.__qualname__, f"on={target!r} is no index; write on=Table.index, or leave it out"
             )
         if access is not None:
-            check_amounts(cls.__qualname__, access)
+            access.check(cls.__qualname__)
             if access.consistent and isinstance(on, Index) and not on.local:
                 raise ModelError(
                     cls.__qualname__,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+from msgspec import Struct
 
 from tavola.expressions.walks import paths_of
 from tavola.model.attributes import Condition, fields_apply_to
@@ -18,8 +19,7 @@ E_co = TypeVar("E_co", bound="EntityBase", covariant=True)
 RangeOperator = Literal["lt", "lte", "gt", "gte", "between", "begins_with"]
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Struct, frozen=True):
     """The one condition that ends a sort key."""
 
     part: str
@@ -113,8 +113,7 @@ def _check_filter(pattern: Pattern, condition: Condition[Any]) -> None:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class QueryRequest:
+class QueryRequest(Struct, frozen=True):
     """The data of a selection, for those who ask it."""
 
     pattern: Pattern

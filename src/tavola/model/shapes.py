@@ -7,23 +7,27 @@ and when an item is in an index at all. It holds no item and asks nobody.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
 from pydantic import ValidationError
 
 from tavola.keys import BoundTemplate, KeyPartMissing
 from tavola.limits import RANGE_KEY_BYTES_MAX
-from tavola.model.access import AccessPattern, WritePattern
 from tavola.model.checks import Check, summarize_errors
 from tavola.model.converters import Converter
 from tavola.model.errors import ItemUnreadable, ModelError, ValueNotStorable
 from tavola.model.tables import Index, Shards, Table
 from tavola.values import Item, Value
+
+if TYPE_CHECKING:
+    from tavola.model.access import AccessPattern, WritePattern
+
 
 SHARD = "__shard__"  # the field of a sharded template, whose name no entity can have
 VERSION_ATTRIBUTE = "_version"  # of an item whose entity's schema is past its first version
@@ -159,8 +163,7 @@ def enum_value(value: Any) -> Any:
     return value.value if isinstance(value, Enum) else value
 
 
-@dataclass(frozen=True, slots=True)
-class KeySource:
+class KeySource(Struct, frozen=True):
     """Where one key attribute comes from: a field itself, or a template over fields."""
 
     attribute: str
@@ -185,8 +188,7 @@ class KeySource:
             return None
 
 
-@dataclass(frozen=True, slots=True)
-class KeyShape:
+class KeyShape(Struct, frozen=True):
     """A key of an entity, in its table or in an index: its attributes, and what they depend on."""
 
     index: Index | None  # None: the table's own
@@ -197,12 +199,12 @@ class KeyShape:
     shards: Shards | None
     fields: frozenset[str]  # every field that decides about the key
     written: tuple[KeySource, ...]  # the attributes that Tavola writes: no fields of their own, no table keys
-    needed: frozenset[str] = field(init=False, compare=False)  # the fields without which there is no key
+    needed: frozenset[str] = frozenset()  # derived: the fields without which there is no key
 
     def __post_init__(self) -> None:
         names = {name for source in self.sources for name in source.fields if name != SHARD}
         names |= set(() if self.shards is None else self.shards.of)
-        object.__setattr__(self, "needed", frozenset(names))
+        force_setattr(self, "needed", frozenset(names))
 
     @property
     def sources(self) -> tuple[KeySource, ...]:
@@ -214,8 +216,7 @@ class KeyShape:
         return all(enum_value(values.get(name)) in allowed for name, allowed in self.members)
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Struct, frozen=True):
     """A key or query class, compiled: what it asks with and what it reads."""
 
     name: str
@@ -233,8 +234,7 @@ class Pattern:
         return f"{self.owner.__name__}.{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Unique:
+class Unique(Struct, frozen=True):
     """A field whose value only one item of an entity may have, among those alike in other fields."""
 
     entity: str  # the entity's tag
@@ -262,8 +262,7 @@ class Unique:
         return self.long.render({**members, "digest": sha256(text.encode()).hexdigest()})
 
 
-@dataclass(slots=True)
-class Shape:
+class Shape(Struct):
     """An entity, compiled."""
 
     name: str  # the tag of its items
@@ -287,9 +286,7 @@ class Shape:
     told_by_keys: tuple[
         tuple[str, tuple[KeySource, ...]], ...
     ] = ()  # fields that an item which lacks them has in its keys
-    readers: tuple[tuple[str, str, Callable[[Value], Any]], ...] = field(
-        init=False, compare=False
-    )  # name, attribute, decoder
+    readers: tuple[tuple[str, str, Callable[[Value], Any]], ...] = ()  # derived: name, attribute, decoder
 
     def __post_init__(self) -> None:
         for found in self.fields.values():

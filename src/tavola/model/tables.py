@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from tavola.limits import (
     GLOBAL_INDEXES_MAX,
@@ -22,8 +22,11 @@ from tavola.limits import (
     SCALING_TARGET_MAX,
     SCALING_TARGET_MIN,
 )
-from tavola.model.consumers import Consumer
 from tavola.model.errors import ModelError
+
+if TYPE_CHECKING:
+    from tavola.model.consumers import Consumer
+
 
 Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
 # In the order of AWS's messages, as in `protocol.fields`: typing caches `Literal[…] | None` by equality, which ignores order, so

@@ -6,10 +6,19 @@ clients: created with a `Connection` its methods are called, with an `AsyncConne
 """
 
 from tavola.patterns.adjacency import Bonds, CycleFound, Edges, Reached, WalkTooLong
-from tavola.patterns.audit import AuditEntry, Difference, Problem, Seals, Seen, Verification, stored_digest
+from tavola.patterns.audit import (
+    AuditEntry,
+    Difference,
+    DigestReader,
+    Problem,
+    StoredDigest,
+    Verification,
+    stored_digest,
+)
 from tavola.patterns.blob_stores import BlobStore, FolderBlobs, S3Blobs, StoredBlob
 from tavola.patterns.blobs import Blob, BlobDamaged, BlobMissing, Blobs, ItemTooLarge, Swept, inline_blob
 from tavola.patterns.cache import Cache, CacheEntry, CacheValueTooLarge
+from tavola.patterns.checkpoints import MarkCheckpoint
 from tavola.patterns.counters import Counter, Counters, Tally, WindowCounter, WindowCounters
 from tavola.patterns.digests import NotDigestible, digest_of
 from tavola.patterns.hierarchy import (
@@ -53,7 +62,7 @@ from tavola.patterns.outcomes import (
     StoredFailure,
 )
 from tavola.patterns.projection import Projector
-from tavola.patterns.reading import OwnWrites, Written
+from tavola.patterns.reading import OwnWrites, WriteReceipt
 from tavola.patterns.recipe import (
     PatternError,
     PatternProgram,
@@ -93,6 +102,7 @@ __all__ = [
     "Counters",
     "CycleFound",
     "Difference",
+    "DigestReader",
     "Edges",
     "FailedRecord",
     "FolderBlobs",
@@ -103,6 +113,7 @@ __all__ = [
     "ItemTooLarge",
     "Lease",
     "LeaseLost",
+    "MarkCheckpoint",
     "Message",
     "Metric",
     "MoveRefused",
@@ -132,8 +143,6 @@ __all__ = [
     "Relayed",
     "S3Blobs",
     "Saving",
-    "Seals",
-    "Seen",
     "Sequence",
     "Sequences",
     "Session",
@@ -146,6 +155,7 @@ __all__ = [
     "Split",
     "Staged",
     "StoredBlob",
+    "StoredDigest",
     "StoredFailure",
     "StoredMessage",
     "Sum",
@@ -162,7 +172,7 @@ __all__ = [
     "WalkTooLong",
     "WindowCounter",
     "WindowCounters",
-    "Written",
+    "WriteReceipt",
     "call_client",
     "digest_of",
     "inline_blob",

@@ -55,11 +55,12 @@ from tavola.patterns.recipe import (
     key_class,
     query_all,
     query_class,
+    query_slice,
     recipe_method,
     write_together,
 )
 
-NODES_MAX = 10_000  # how many nodes a walk visits unless told otherwise
+NODES_MAX = 10_000  # default limit of the nodes that a walk visits
 
 E = TypeVar("E", bound=Entity)
 
@@ -94,14 +95,14 @@ class Reached(Generic[E]):
     """A node that a walk reached."""
 
     node: str
-    depth: int  # 1: linked with the root itself
-    edge: E  # over which it was reached first
+    depth: int  # 1: adjacent to the root
+    edge: E  # the first edge that led to it
 
 
 class Edges(Recipe[D_co], Generic[D_co, E]):
-    """Directed edges of one kind.
+    """Directed edges of one type.
 
-    `out` is a query class on the entity's key, whose argument is the source; `into` one on an index of the key turned round,
+    `out` is a query class on the entity's key whose argument is the source; `into` is one on an index of the inverted key
     whose argument is the target.
     """
 
@@ -118,11 +119,11 @@ class Edges(Recipe[D_co], Generic[D_co, E]):
         self.key = key_class(entity, self.source, self.target)
         self.out_class = query_class(entity, out, self.source, sorts=(self.target,))
         self.into_class = query_class(entity, into, self.target, sorts=(self.source,))
-        _same_items(entity, into)
+        _check_complete_index(entity, into)
 
     @recipe_method
     def link(self, edge: E) -> PatternProgram[bool]:
-        """Put an edge where there is none; return whether there was none."""
+        """Create an edge; return False if it exists already."""
         try:
             yield from call_client(lambda db: db.create(edge))
         except ItemExists:
@@ -131,13 +132,13 @@ class Edges(Recipe[D_co], Generic[D_co, E]):
 
     @recipe_method
     def unlink(self, source: str, target: str) -> PatternProgram[E | None]:
-        """Take an edge away and return it, None if there was none."""
+        """Delete an edge and return it, None if it did not exist."""
         key = self._key(source, target)
         return (yield from call_client(lambda db: db.delete(key)))
 
     @recipe_method
     def find(self, source: str, target: str) -> PatternProgram[E | None]:
-        """Return the edge from one node to another, None if there is none."""
+        """Return the edge from one node to another, None if it does not exist."""
         key = self._key(source, target)
         return (yield from call_client(lambda db: db.get(key, consistent=True)))
 
@@ -145,23 +146,23 @@ class Edges(Recipe[D_co], Generic[D_co, E]):
     def out(
         self, source: str, *, limit: int | None = None, cursor: str | None = None
     ) -> PatternProgram[Slice[E]]:
-        """Return the edges out of a node by target: so many and a cursor for more, or all of them."""
-        return (yield from _edges(self.out_class(**{self.source: source}), limit, cursor))
+        """Return the edges out of a node, by target: all, or with `limit` one page and a cursor for the next."""
+        return (yield from query_slice(self.out_class(**{self.source: source}), limit, cursor))
 
     @recipe_method
     def into(
         self, target: str, *, limit: int | None = None, cursor: str | None = None
     ) -> PatternProgram[Slice[E]]:
-        """Return the edges into a node by source, from the index: a change shows there a moment later."""
-        return (yield from _edges(self.into_class(**{self.target: target}), limit, cursor))
+        """Return the edges into a node, by source, from the index: a change shows there a moment later."""
+        return (yield from query_slice(self.into_class(**{self.target: target}), limit, cursor))
 
     @recipe_method
     def below(
         self, root: str, *, depth: int | None = None, nodes_max: int = NODES_MAX
     ) -> PatternProgram[list[Reached[E]]]:
-        """Return every node that edges lead to from a node, level by level: an organisation from its head.
+        """Return every node reachable from a node, level by level: an organisation from its head.
 
-        A node that is reached twice is told once, with its shortest way; a cycle ends by itself.
+        Each node is returned once, with its shortest path, so a cycle does no harm.
         """
         return (yield from self._walk(root, depth, nodes_max, downwards=True))
 
@@ -169,16 +170,16 @@ class Edges(Recipe[D_co], Generic[D_co, E]):
     def above(
         self, node: str, *, depth: int | None = None, nodes_max: int = NODES_MAX
     ) -> PatternProgram[list[Reached[E]]]:
-        """Return every node from which edges lead here, the nearest first: a chain of managers, where a part is used."""
+        """Return every node from which this one is reachable, nearest first: a chain of managers, the uses of a part."""
         return (yield from self._walk(node, depth, nodes_max, downwards=False))
 
     @recipe_method
     def explode(
         self, root: str, quantity: str, *, times: int | Decimal = 1, nodes_max: int = NODES_MAX
     ) -> PatternProgram[dict[str, int | Decimal]]:
-        """Return how much of each node one root is made of, by the edges' field `quantity`: a bill of materials.
+        """Return the quantity of each node in one root, from the edges' field `quantity`: a bill of materials.
 
-        Quantities multiply along a way and add up over all ways. What is made of itself is a `CycleFound`.
+        Quantities multiply along a path and add up over all paths. A node that contains itself raises `CycleFound`.
         """
         if quantity not in shape_of(self.entity).fields:
             raise RecipeRefused(self.entity.__name__, f"it has no field {quantity!r} to multiply by")
@@ -188,14 +189,14 @@ class Edges(Recipe[D_co], Generic[D_co, E]):
             node = waiting.popleft()
             if node in edges:
                 continue
-            if len(edges) > nodes_max:  # the root is none of them
+            if len(edges) > nodes_max:  # the root does not count
                 raise WalkTooLong(self.entity.__name__, root, nodes_max)
-            found = yield from _all_edges(self.out_class(**{self.source: node}), consistent=True)
-            edges[node] = [(getattr(edge, self.target), getattr(edge, quantity)) for edge in found]
+            node_edges = yield from _all_edges(self.out_class(**{self.source: node}), consistent=True)
+            edges[node] = [(getattr(edge, self.target), getattr(edge, quantity)) for edge in node_edges]
             waiting.extend(target for target, _ in edges[node])
         totals: dict[str, int | Decimal] = {}
         amounts: dict[str, int | Decimal] = {root: times}
-        for node in _in_order(self.entity.__name__, root, edges):
+        for node in _in_topological_order(self.entity.__name__, root, edges):
             for target, each in edges[node]:
                 amounts[target] = totals[target] = totals.get(target, 0) + amounts[node] * each
         return totals
@@ -203,7 +204,7 @@ class Edges(Recipe[D_co], Generic[D_co, E]):
     def _walk(
         self, root: str, depth: int | None, nodes_max: int, *, downwards: bool
     ) -> PatternProgram[list[Reached[E]]]:
-        asked, by, other = (
+        query, by, other = (
             (self.out_class, self.source, self.target)
             if downwards
             else (self.into_class, self.target, self.source)
@@ -215,7 +216,7 @@ class Edges(Recipe[D_co], Generic[D_co, E]):
             deep += 1
             below: list[str] = []
             for node in level:
-                for edge in (yield from _all_edges(asked(**{by: node}), consistent=downwards)):
+                for edge in (yield from _all_edges(query(**{by: node}), consistent=downwards)):
                     name = getattr(edge, other)
                     if name in seen:
                         continue
@@ -252,7 +253,7 @@ class Bonds(Recipe[D_co], Generic[D_co, E]):
 
     @recipe_method
     def bind(self, bond: E) -> PatternProgram[bool]:
-        """Link two nodes, both ways or not at all; return False if they are linked."""
+        """Link two nodes, in both directions or not at all; return False if they are linked already."""
         mirrored = self._mirror(bond)
         try:
             yield from write_together(lambda writes: (writes.create(bond), writes.create(mirrored)))
@@ -264,13 +265,13 @@ class Bonds(Recipe[D_co], Generic[D_co, E]):
 
     @recipe_method
     def change(self, bond: E) -> PatternProgram[None]:
-        """Store a link over what is there, on both sides."""
+        """Replace the link of two nodes, on both sides."""
         mirrored = self._mirror(bond)
         yield from write_together(lambda writes: (writes.put(bond), writes.put(mirrored)))
 
     @recipe_method
     def part(self, one: str, other: str) -> PatternProgram[bool]:
-        """Take a link away on both sides; return whether there was one."""
+        """Delete a link on both sides; return whether it existed."""
 
         def fill(writes: Transaction) -> None:
             for key in (self._key(one, other), self._key(other, one)):
@@ -280,32 +281,29 @@ class Bonds(Recipe[D_co], Generic[D_co, E]):
         found = yield from call_client(lambda db: db.get_many(keys, consistent=True))
         if found == [None, None]:
             return False
-        yield from write_together(fill)  # also where somebody wrote one side past the pattern
+        yield from write_together(fill)  # even if only one side exists, written without this pattern
         return True
 
     @recipe_method
     def find(self, one: str, other: str) -> PatternProgram[E | None]:
-        """Return the link of two nodes as the first sees it, None if there is none."""
-        return (yield from self._get_bond(one, other))
+        """Return the link of two nodes as stored for the first, None if they are not linked."""
+        key = self._key(one, other)
+        return (yield from call_client(lambda db: db.get(key, consistent=True)))
 
     @recipe_method
     def of(
         self, one: str, *, limit: int | None = None, cursor: str | None = None
     ) -> PatternProgram[Slice[E]]:
-        """Return the links of a node: so many and a cursor for more, or all of them."""
-        return (yield from _edges(self.of_class(**{self.one: one}), limit, cursor, consistent=True))
+        """Return the links of a node: all, or with `limit` one page and a cursor for the next."""
+        return (yield from query_slice(self.of_class(**{self.one: one}), limit, cursor, consistent=True))
 
     @recipe_method
-    def shared(self, one: str, other: str) -> PatternProgram[list[str]]:
-        """Return the nodes that two are both linked with, in order."""
+    def find_common(self, one: str, other: str) -> PatternProgram[list[str]]:
+        """Return the nodes that both are linked with, in order."""
         first = yield from _all_edges(self.of_class(**{self.one: one}), consistent=True)
         second = yield from _all_edges(self.of_class(**{self.one: other}), consistent=True)
         names = {getattr(bond, self.other) for bond in second}
         return [name for bond in first if (name := getattr(bond, self.other)) in names]
-
-    def _get_bond(self, one: str, other: str) -> PatternProgram[E | None]:
-        key = self._key(one, other)
-        return (yield from call_client(lambda db: db.get(key, consistent=True)))
 
     def _mirror(self, bond: E) -> E:
         one, other = getattr(bond, self.one), getattr(bond, self.other)
@@ -328,8 +326,8 @@ def _argument(entity: type[Entity], query: type[Query[Any]]) -> str:
     return pattern.partition[0]
 
 
-def _same_items(entity: type[Entity], into: type[Query[Any]]) -> None:
-    """Refuse an index that leaves edges out: then the two directions would not agree."""
+def _check_complete_index(entity: type[Entity], into: type[Query[Any]]) -> None:
+    """Refuse an index that leaves edges out, because the two directions would disagree."""
     key = into.__compiled__().key
     place = into.__compiled__().place
     if key.index is None:
@@ -343,26 +341,14 @@ def _same_items(entity: type[Entity], into: type[Query[Any]]) -> None:
         )
 
 
-def _edges(
-    question: Query[E], limit: int | None, cursor: str | None, *, consistent: bool | None = None
-) -> PatternProgram[Slice[E]]:
-    if limit is None and cursor is None:
-        found = yield from query_all(
-            lambda db, cursor: db.query(question, cursor=cursor, consistent=consistent)
-        )
-        return Slice(tuple(found), None)
-    page = yield from call_client(
-        lambda db: db.query(question, limit=limit or 100, cursor=cursor, consistent=consistent)
-    )
-    return Slice(tuple(page.items), page.cursor)
-
-
 def _all_edges(question: Query[E], *, consistent: bool) -> PatternProgram[list[E]]:
     return (yield from query_all(lambda db, cursor: db.query(question, cursor=cursor, consistent=consistent)))
 
 
-def _in_order(what: str, root: str, edges: dict[str, list[tuple[str, int | Decimal]]]) -> list[str]:
-    """Return the nodes so that each comes after all that lead to it; a cycle is an error."""
+def _in_topological_order(
+    what: str, root: str, edges: dict[str, list[tuple[str, int | Decimal]]]
+) -> list[str]:
+    """Return the nodes so that each comes after all that lead to it; raise `CycleFound` if that is impossible."""
     order: list[str] = []
     done: set[str] = set()
     path: list[str] = []

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 from tavola.folders import sync_folder
 from tavola.patterns.recipe import RecipeRefused
 
-NAME_CHARACTERS = 80  # the SHA-256 of the value, and 8 bytes of chance, as hexadecimal digits
+NAME_CHARACTERS = 80  # the SHA-256 of the value and 8 random bytes, in hexadecimal digits
 _NAME = re.compile(f"[0-9a-f]{{{NAME_CHARACTERS}}}")
-_HALF = ".new-"  # how a file begins that is being written
+_UNFINISHED = ".new-"  # prefix of a file that is being written
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,10 @@ class StoredBlob:
 
 
 class BlobStore(Protocol):
-    """Where blobs are: bytes under names. Those of a blob are never changed; notes of sweeps are."""
+    """A store of bytes by name. A blob is never overwritten; the notes of sweeps are."""
 
     def put(self, name: str, data: bytes) -> None:
-        """Store bytes durably, over what may be there."""
+        """Store bytes durably, replacing what is there."""
         ...
 
     def get(self, name: str) -> bytes | None:
@@ -40,20 +40,20 @@ class BlobStore(Protocol):
         ...
 
     def delete(self, name: str) -> None:
-        """Delete a blob; one that is not there is no error."""
+        """Delete a blob; a missing one is no error."""
         ...
 
     def list(self) -> Iterator[StoredBlob]:
-        """Give every blob, and nothing that is none: see `is_blob`."""
+        """Yield every blob, and nothing else that the store contains: see `is_blob`."""
         ...
 
     def tidy(self, before: datetime) -> None:
-        """Remove what writers that died before a moment left half done."""
+        """Remove unfinished files of writers that died before a moment."""
         ...
 
 
 def is_blob(name: str) -> bool:
-    """Return whether a name is one that blobs have, and no other thing in the same place."""
+    """Return whether a name has the form of a blob's name."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -62,21 +62,21 @@ class FolderBlobs:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
-        self._lasting: set[Path] = set()  # folders that are known to be safe on the disk
+        self._durable: set[Path] = set()  # folders whose entries are known to be on disk
 
     def put(self, name: str, data: bytes) -> None:
-        """Write a file beside its place and move it there when it is safe on the disk."""
+        """Write a temporary file, sync it, and move it to its name."""
         path = self._path(name)
         self._make(path.parent)
-        handle, made = tempfile.mkstemp(dir=path.parent, prefix=_HALF)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=_UNFINISHED)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            Path(made).replace(path)
+            Path(temporary).replace(path)
         except BaseException:
-            Path(made).unlink(missing_ok=True)
+            Path(temporary).unlink(missing_ok=True)
             raise
         sync_folder(path.parent)
 
@@ -92,19 +92,19 @@ class FolderBlobs:
         self._path(name).unlink(missing_ok=True)
 
     def list(self) -> Iterator[StoredBlob]:
-        """Give every file that is a blob."""
+        """Yield every file that is a blob."""
         for path in sorted(self.folder.glob("*/*")):
             if not is_blob(path.name):
                 continue
             try:
-                told = path.stat()
+                status = path.stat()
             except FileNotFoundError:
                 continue  # another sweep has just deleted it
-            yield StoredBlob(path.name, told.st_size, datetime.fromtimestamp(told.st_mtime, UTC))
+            yield StoredBlob(path.name, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
     def tidy(self, before: datetime) -> None:
-        """Remove files that were begun before a moment and never got to their place."""
-        for path in self.folder.glob(f"*/{_HALF}*"):
+        """Remove temporary files that were begun before a moment and never moved."""
+        for path in self.folder.glob(f"*/{_UNFINISHED}*"):
             try:
                 if path.stat().st_mtime < before.timestamp():
                     path.unlink()
@@ -112,15 +112,15 @@ class FolderBlobs:
                 continue
 
     def _make(self, folder: Path) -> None:
-        """Make a folder that outlasts a power cut: a file in it is safe only if its own entry above is."""
-        if folder in self._lasting:
+        """Create a folder durably: a file survives a power cut only if the entries of its folders are synced as well."""
+        if folder in self._durable:
             return
         above = folder.parent
         if not above.exists() and above != folder:
             self._make(above)
         folder.mkdir(exist_ok=True)
         sync_folder(above)
-        self._lasting.add(folder)
+        self._durable.add(folder)
 
     def _path(self, name: str) -> Path:
         if not name.isalnum():
@@ -129,7 +129,7 @@ class FolderBlobs:
 
 
 class S3Blobs:
-    """Blobs as objects of a bucket, through a client that you make: `S3Blobs(boto3.client("s3"), "my-bucket")`."""
+    """Blobs as objects of a bucket, through your own client: `S3Blobs(boto3.client("s3"), "my-bucket")`."""
 
     def __init__(self, client: Any, bucket: str, prefix: str = "blobs/") -> None:
         self.client = client
@@ -143,26 +143,26 @@ class S3Blobs:
     def get(self, name: str) -> bytes | None:
         """Return an object's bytes."""
         try:
-            found = self.client.get_object(Bucket=self.bucket, Key=self.prefix + name)
+            response = self.client.get_object(Bucket=self.bucket, Key=self.prefix + name)
         except Exception as error:
-            if _absent(error):
+            if _is_missing_object(error):
                 return None
             raise
-        return bytes(found["Body"].read())
+        return bytes(response["Body"].read())
 
     def delete(self, name: str) -> None:
         """Delete an object."""
         self.client.delete_object(Bucket=self.bucket, Key=self.prefix + name)
 
     def list(self) -> Iterator[StoredBlob]:
-        """Give every object under the prefix that is a blob."""
+        """Yield every object under the prefix that is a blob."""
         more: dict[str, str] = {}
         while True:
             page = self.client.list_objects_v2(Bucket=self.bucket, Prefix=self.prefix, **more)
-            for told in page.get("Contents", ()):
-                name = told["Key"][len(self.prefix) :]
+            for entry in page.get("Contents", ()):
+                name = entry["Key"][len(self.prefix) :]
                 if is_blob(name):
-                    yield StoredBlob(name, told["Size"], told["LastModified"])
+                    yield StoredBlob(name, entry["Size"], entry["LastModified"])
             if not page.get("IsTruncated"):
                 return
             more = {"ContinuationToken": page["NextContinuationToken"]}
@@ -171,7 +171,7 @@ class S3Blobs:
         """Do nothing: an object appears whole or not at all."""
 
 
-def _absent(error: Exception) -> bool:
-    """Return whether an error of botocore, which is not imported here, says that there is no such object."""
-    told: Mapping[str, Any] = getattr(error, "response", None) or {}
-    return told.get("Error", {}).get("Code") in ("NoSuchKey", "404", "NotFound")
+def _is_missing_object(error: Exception) -> bool:
+    """Return whether an error of botocore (not imported here) says that the object does not exist."""
+    response: Mapping[str, Any] = getattr(error, "response", None) or {}
+    return response.get("Error", {}).get("Code") in ("NoSuchKey", "404", "NotFound")

@@ -51,9 +51,9 @@ from tavola.patterns.recipe import (
     run_blocking,
 )
 
-INLINE_BYTES_MAX = 16 * 1024  # what stays inside the item unless told otherwise
-_HELPS = 0.9  # compressed is kept if it is less than this of plain
-_NOTES = "sweepnotes"  # the name in the store under which a sweep notes what the next one may delete
+INLINE_BYTES_MAX = 16 * 1024  # larger values go to the store, by default
+_HELPS = 0.9  # compressed bytes are used if they are less than this fraction of the plain ones
+_NOTES = "sweepnotes"  # name in the store under which a sweep lists what the next one may delete
 _NAMES = re.compile(f"(?=([0-9a-f]{{{NAME_CHARACTERS}}}))")
 
 E = TypeVar("E", bound=Entity)
@@ -67,8 +67,8 @@ class Blob(BaseModel):
     sha256: str  # of the value itself
     size: int  # of the value itself, in bytes
     encoding: Literal["plain", "zlib"] = "plain"
-    data: bytes | None = None  # as encoded; None: it is in the store
-    place: str | None = None  # where in the store; None: it is here
+    data: bytes | None = None  # encoded; None: it is in the store
+    place: str | None = None  # name in the store; None: the value is in `data`
 
 
 class BlobMissing(PatternError):
@@ -107,33 +107,33 @@ class ItemTooLarge(PatternError):
     def __init__(self, entity: Entity) -> None:
         self.entity = entity
         self.fields = large_fields(entity)
-        told = ", ".join(f"{name} {size:,}" for name, size in self.fields[:3])
+        largest = ", ".join(f"{name} {size:,}" for name, size in self.fields[:3])
         super().__init__(
             f"The {type(entity).__name__} is larger than the {ITEM_BYTES_MAX:,} bytes (400 KB) that an item holds. Its largest fields, "
-            f"in bytes of JSON: {told}. Make the first a Blob, and keep() its value"
+            f"in bytes of JSON: {largest}. Make the first a Blob, and keep() its value"
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What a sweep found."""
+    """The result of a sweep."""
 
-    orphans: tuple[StoredBlob, ...]  # that no item pointed to, in this sweep and in one before it
-    noted: tuple[StoredBlob, ...]  # that no item points to, for the first time: a later sweep takes them
-    kept: int  # blobs that some item points to
+    orphans: tuple[StoredBlob, ...]  # unreferenced in this sweep and in an earlier one
+    noted: tuple[StoredBlob, ...]  # unreferenced for the first time: a later sweep deletes them
+    kept: int  # blobs that an item references
     young: int  # blobs whose item may yet be written
     deleted: bool
 
     @property
     def bytes(self) -> int:
-        """What the orphans take up."""
+        """The size of all orphans."""
         return sum(orphan.size for orphan in self.orphans)
 
 
 class Blobs(Recipe[D_co]):
     """Large values of a client's entities, in one store.
 
-    Values of up to `inline` bytes, as compressed, stay in the item.
+    Values whose compressed size is at most `inline` bytes stay in the item.
     """
 
     def __init__(self, db: D_co, store: BlobStore, *, inline: int = INLINE_BYTES_MAX) -> None:
@@ -149,17 +149,17 @@ class Blobs(Recipe[D_co]):
 
     @recipe_method
     def keep(self, data: bytes) -> PatternProgram[Blob]:
-        """Return a value as what an entity's field holds; a long one is in the store when this returns.
+        """Return a value as a field of an entity; a large one is in the store when this returns.
 
-        Put the entity then. If that fails, the blob stays behind until it is swept.
+        Put the entity afterwards. If that fails, the blob stays until it is swept.
         """
-        told, packed, encoding = yield from run_blocking(lambda: _compress(data))
+        digest, packed, encoding = yield from run_blocking(lambda: _compress(data))
         if len(packed) <= self.inline:
-            return Blob(sha256=told, size=len(data), encoding=encoding, data=packed)
-        # Equal values are blobs of their own: one that is being deleted is never the one that is kept.
-        place = told + self.entropy.bytes((NAME_CHARACTERS - len(told)) // 2).hex()
-        yield from run_blocking(lambda: self.store.put(place, packed))
-        return Blob(sha256=told, size=len(data), encoding=encoding, place=place)
+            return Blob(sha256=digest, size=len(data), encoding=encoding, data=packed)
+        # Equal values get separate blobs: a blob that is being deleted is never one that is needed again.
+        name = digest + self.entropy.bytes((NAME_CHARACTERS - len(digest)) // 2).hex()
+        yield from run_blocking(lambda: self.store.put(name, packed))
+        return Blob(sha256=digest, size=len(data), encoding=encoding, place=name)
 
     @overload
     def put(self: Blobs[Db], entity: E, *, when: Condition[E] | None = ...) -> E: ...
@@ -168,7 +168,7 @@ class Blobs(Recipe[D_co]):
         self: Blobs[AsyncDb], entity: E, *, when: Condition[E] | None = ...
     ) -> Coroutine[Any, Any, E]: ...
     def put(self, entity: Entity, *, when: Condition[Any] | None = None) -> Any:
-        """Store an entity as `db.put` does; one that is too large is an `ItemTooLarge` that says what is."""
+        """Store an entity as `db.put` does; if it is too large, raise `ItemTooLarge`, which lists its largest fields."""
         return self.run_program(self._put(entity, when))
 
     def _put(self, entity: E, when: Condition[E] | None) -> PatternProgram[E]:
@@ -179,7 +179,7 @@ class Blobs(Recipe[D_co]):
 
     @recipe_method
     def read(self, blob: Blob) -> PatternProgram[bytes]:
-        """Return a value whole, as it was given to `keep`; `BlobDamaged` if it is not."""
+        """Return a value exactly as it was given to `keep`; raise `BlobDamaged` if its digest differs."""
         packed = blob.data
         if blob.place is not None:
             packed = yield from run_blocking(lambda: self.store.get(blob.place or ""))
@@ -189,20 +189,20 @@ class Blobs(Recipe[D_co]):
             data = zlib.decompress(packed) if blob.encoding == "zlib" else packed
         except zlib.error as error:
             raise BlobDamaged(blob, sha256(packed).hexdigest()) from error
-        found = sha256(data).hexdigest()
-        if found != blob.sha256:
-            raise BlobDamaged(blob, found)
+        digest = sha256(data).hexdigest()
+        if digest != blob.sha256:
+            raise BlobDamaged(blob, digest)
         return data
 
     @recipe_method
     def sweep(
         self, *tables: type[Table], older: timedelta = timedelta(days=1), delete: bool = True
     ) -> PatternProgram[Swept]:
-        """Delete the blobs that no item of these tables has pointed to for some time: give every table whose items have some.
+        """Delete the blobs that no item of these tables has referenced for some time: give every table whose items have blobs.
 
-        The tables are scanned, all of their items, whether this program knows their entities or not. What was written less than
-        `older` ago is left: its item may be on its way. What nobody points to is noted, and deleted by the first
-        sweep `older` later that finds it so as well. So `older` must be longer than the longest time between `keep` and the put.
+        All items of the tables are scanned, including entities that this program does not know. Blobs written less than `older`
+        ago are left alone: their item may not be written yet. Unreferenced blobs are noted, and deleted by the first sweep
+        `older` later that finds them unreferenced as well. So `older` must exceed the longest time between `keep` and the put.
         """
         if not tables:
             raise RecipeRefused(
@@ -210,28 +210,28 @@ class Blobs(Recipe[D_co]):
             )
         now = datetime.fromtimestamp(self.clock.now(), UTC)
         stored = yield from run_blocking(lambda: tuple(self.store.list()))
-        wanted: set[str] = set()
+        referenced: set[str] = set()
         for table in tables:
-            yield from self._mark(table, wanted)
+            yield from self._collect_references(table, referenced)
         before = yield from run_blocking(self._notes)
-        kept = [blob for blob in stored if blob.name in wanted]
-        old = [blob for blob in stored if blob.name not in wanted and blob.written <= now - older]
+        kept = [blob for blob in stored if blob.name in referenced]
+        old = [blob for blob in stored if blob.name not in referenced and blob.written <= now - older]
         orphans = [blob for blob in old if blob.name in before and before[blob.name] <= now - older]
         left = [blob for blob in old if blob not in orphans]
         if delete:
             yield from run_blocking(
-                lambda: self._swept(orphans, {b.name: before.get(b.name, now) for b in left})
+                lambda: self._delete_and_note(orphans, {b.name: before.get(b.name, now) for b in left})
             )
             yield from run_blocking(lambda: self.store.tidy(now - older))
         noted = tuple(blob for blob in left if blob.name not in before)
         return Swept(tuple(orphans), noted, len(kept), len(stored) - len(kept) - len(old), delete)
 
-    def _mark(self, table: type[Table], wanted: set[str]) -> PatternProgram[None]:
+    def _collect_references(self, table: type[Table], referenced: set[str]) -> PatternProgram[None]:
         after: dict[str, Any] | None = None
         while True:
             page = yield from self._page(table, after)
             for item in page.items:
-                wanted.update(places(item))
+                referenced.update(blob_names(item))
             after = page.after
             if after is None:
                 return
@@ -240,13 +240,13 @@ class Blobs(Recipe[D_co]):
         return (yield from call_client(lambda db: db.run(scan_stored(db.context, table, after))))
 
     def _notes(self) -> dict[str, datetime]:
-        """Return the blobs that sweeps before found without an item, with when the first of them did."""
-        told = self.store.get(_NOTES)
-        if told is None:
+        """Return the blobs that earlier sweeps found unreferenced, with the time of the first such sweep."""
+        notes = self.store.get(_NOTES)
+        if notes is None:
             return {}
-        return {name: datetime.fromisoformat(since) for name, since in json.loads(told).items()}
+        return {name: datetime.fromisoformat(since) for name, since in json.loads(notes).items()}
 
-    def _swept(self, orphans: list[StoredBlob], notes: dict[str, datetime]) -> None:
+    def _delete_and_note(self, orphans: list[StoredBlob], notes: dict[str, datetime]) -> None:
         for blob in orphans:
             self.store.delete(blob.name)
         self.store.put(
@@ -255,42 +255,42 @@ class Blobs(Recipe[D_co]):
 
 
 def inline_blob(data: bytes) -> Blob:
-    """Return a value that is known to be small as what an entity's field holds: it stays in the item, whatever it takes there."""
-    told, packed, encoding = _compress(data)
-    return Blob(sha256=told, size=len(data), encoding=encoding, data=packed)
+    """Return a small value as a field of an entity, stored in the item whatever its size."""
+    digest, packed, encoding = _compress(data)
+    return Blob(sha256=digest, size=len(data), encoding=encoding, data=packed)
 
 
 def _compress(data: bytes) -> tuple[str, bytes, Literal["plain", "zlib"]]:
-    """Return the checksum of a value, and its bytes as they are kept, compressed where that helps."""
-    told, packed = sha256(data).hexdigest(), zlib.compress(data, 6)
+    """Return the digest of a value, and its bytes as stored: compressed if that helps."""
+    digest, packed = sha256(data).hexdigest(), zlib.compress(data, 6)
     if len(packed) >= len(data) * _HELPS:
-        return told, data, "plain"
-    return told, packed, "zlib"
+        return digest, data, "plain"
+    return digest, packed, "zlib"
 
 
-def places(item: Mapping[str, Any]) -> Iterator[str]:
-    """Give the names of all blobs in a stored item, wherever they stand: in maps and lists, in JSON as text or bytes."""
+def blob_names(item: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of all blobs in a stored item, at any depth: in maps and lists, in JSON as text or bytes."""
     for name, value in item.items():
         yield from _NAMES.findall(name)
-        yield from _places_in(value)
+        yield from _blob_names_in(value)
 
 
-def _places_in(value: Mapping[str, Any]) -> Iterator[str]:
-    for tag, held in value.items():
+def _blob_names_in(value: Mapping[str, Any]) -> Iterator[str]:
+    for tag, content in value.items():
         if tag == "M":
-            yield from places(held)
+            yield from blob_names(content)
         elif tag == "L":
-            for member in held:
-                yield from _places_in(member)
+            for member in content:
+                yield from _blob_names_in(member)
         elif tag in ("S", "SS"):
-            for text in (held,) if tag == "S" else held:
+            for text in (content,) if tag == "S" else content:
                 yield from _NAMES.findall(text)
         elif tag in ("B", "BS"):
-            for text in (held,) if tag == "B" else held:
+            for text in (content,) if tag == "B" else content:
                 yield from _NAMES.findall(b64decode(text).decode("latin-1"))
 
 
 def large_fields(entity: Entity) -> list[tuple[str, int]]:
-    """Return the fields of an entity by their size as JSON, the largest first: what to make a `Blob` of."""
+    """Return the fields of an entity by their size as JSON, largest first: candidates for a `Blob`."""
     sizes = {name: len(entity.model_dump_json(include={name})) for name in type(entity).model_fields}
-    return sorted(sizes.items(), key=lambda told: -told[1])
+    return sorted(sizes.items(), key=lambda entry: -entry[1])

@@ -45,7 +45,7 @@ from tavola.patterns.recipe import (
 )
 
 BODY_BYTES_MAX = ITEM_BYTES_MAX - 10 * 1024  # the rest is for its key and the other fields
-POLLS = 20  # how often a lease is looked at while it lasts
+POLLS = 20  # how often a lease is checked while it lasts
 
 
 class CacheEntry(Entity):
@@ -80,10 +80,10 @@ _log = logging.getLogger("tavola.patterns")
 
 
 class Cache(Recipe[D_co], Generic[D_co, T]):
-    """Answers of one type by key.
+    """Computed values of one type by key.
 
-    An answer is given for `life`, and for `stale` more to those who come while it is worked out anew; None is given for
-    `missing`. A `lease` should last longer than the work does: when it is over, another may begin.
+    A value is fresh for `life`, and for `stale` longer it is returned to other callers while one computes it again; None is
+    fresh for `missing`. A `lease` should last longer than the computation: when it expires, another caller may begin.
     """
 
     def __init__(
@@ -101,14 +101,14 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
         self.entity = entity
         self.key = key_class(entity, "cache_key")
         check_expires_with(entity, "expires_at")
-        for name, told in (("life", life), ("missing", missing), ("lease", lease)):
-            if told < timedelta(seconds=1):
-                raise RecipeRefused(entity.__name__, f"{name}={told} is too short; give a second or more")
+        for name, duration in (("life", life), ("missing", missing), ("lease", lease)):
+            if duration < timedelta(seconds=1):
+                raise RecipeRefused(entity.__name__, f"{name}={duration} is too short; give a second or more")
         self.life = life
         self.missing = missing
         self.stale = stale
         self.lease = lease
-        self._adapter: TypeAdapter[T | None] = TypeAdapter(of | None)  # type: ignore[arg-type]  # T itself is not known here
+        self._adapter: TypeAdapter[T | None] = TypeAdapter(of | None)  # type: ignore[arg-type]  # T is unknown at runtime
 
     @overload
     def get_or_compute(
@@ -125,15 +125,15 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
     def get_or_compute(
         self, cache_key: str, compute: Callable[[], Any], *, life: timedelta | None = None
     ) -> Any:
-        """Return the answer for a key, from the cache or by working it out; `compute` returns None for "no such thing".
+        """Return the value of a key, from the cache or by computing it; `compute` returns None for "no such thing".
 
-        An error of `compute` is the caller's, and nothing is kept. With an asynchronous client, `compute` is awaited.
+        An error of `compute` is raised to the caller, and nothing is stored. With an asynchronous client, `compute` is awaited.
         """
         return self.run_program(self._get_or_compute(cache_key, compute, self.life if life is None else life))
 
     @recipe_method
     def peek(self, cache_key: str) -> PatternProgram[T | None]:
-        """Return the answer for a key if it is fresh, without working it out."""
+        """Return the value of a key if it is fresh, without computing it."""
         entry = yield from self._entry(cache_key)
         return self._load(entry) if self._fresh(entry) else None
 
@@ -141,13 +141,13 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
     def store(
         self, cache_key: str, value: T | None, *, life: timedelta | None = None
     ) -> PatternProgram[None]:
-        """Keep an answer that is known already, over whatever is there."""
+        """Store a value that is known already, replacing any entry."""
         entry = self._new_entry(cache_key, value, self.life if life is None else life)
         yield from call_client(lambda db: db.put(entry))
 
     @recipe_method
     def forget(self, cache_key: str) -> PatternProgram[None]:
-        """Drop the answer for a key; who is working it out now will not keep it."""
+        """Delete the entry of a key; a computation in progress will not be stored."""
         yield from call_client(lambda db: db.delete(self.key(cache_key=cache_key)))
 
     def _get_or_compute(
@@ -158,41 +158,39 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
         for _ in range(2 * POLLS):
             if self._fresh(entry):
                 return self._load(entry)
-            if not self._at_work(entry):
+            if not self._is_leased(entry):
                 entry = yield from self._acquire_lease(cache_key, holder, entry)
                 if entry is None:
                     return (yield from self._compute_and_store(cache_key, compute, life, holder))
             if self._usable(entry):
                 return self._load(entry)
-            # A lease that another holds is waited for by reading: a write that is refused is paid by the size of the entry.
+            # Wait for another caller's lease by reading: a refused write costs as much as the entry is large.
             yield from sleep(self.lease.total_seconds() / POLLS)
             entry = yield from self._entry(cache_key)
-        return (yield from call_client(lambda db: compute()))  # type: ignore[no-any-return]  # nobody else gets it done
+        return (yield from call_client(lambda db: compute()))  # type: ignore[no-any-return]  # other callers failed
 
     def _acquire_lease(
         self, cache_key: str, holder: str, entry: CacheEntry | None
     ) -> PatternProgram[CacheEntry | None]:
-        """Take the lease of an entry; return None if it was got, else the entry as it stands."""
+        """Acquire the lease of an entry; return None on success, else the current entry."""
         now = self._now()
         until = now + self.lease
         kind = self.entity
-        over = until if entry is None else max(until, entry.expires_at)
+        expires_at = until if entry is None else max(until, entry.expires_at)
         free = kind.leased_until.not_exists() | (kind.leased_until <= now)
-        unanswered = kind.fresh_until.not_exists() | (kind.fresh_until <= now)
-        changes = [kind.leased_until.set(until), kind.holder.set(holder), kind.expires_at.set(over)]
+        not_fresh = kind.fresh_until.not_exists() | (kind.fresh_until <= now)
+        changes = [kind.leased_until.set(until), kind.holder.set(holder), kind.expires_at.set(expires_at)]
         if entry is not None and not self._usable(entry):
-            changes += [
-                kind.body.remove(),
-                kind.fresh_until.remove(),
-            ]  # nobody is given it, and all who wait read it
+            # The value is too old to be used, and every waiting caller would pay to read it.
+            changes += [kind.body.remove(), kind.fresh_until.remove()]
         key = self.key(cache_key=cache_key)
         try:
-            yield from call_client(lambda db: db.update(key, *changes, when=free & unanswered, create=True))
+            yield from call_client(lambda db: db.update(key, *changes, when=free & not_fresh, create=True))
         except ConditionFailed as refused:
             current = refused.found
             if isinstance(current, CacheEntry):
                 return current
-            return CacheEntry(cache_key=cache_key, expires_at=now)  # it is gone meanwhile: look again
+            return CacheEntry(cache_key=cache_key, expires_at=now)  # it was deleted meanwhile: try again
         return None
 
     def _compute_and_store(
@@ -205,15 +203,15 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
         except CacheValueTooLarge as large:
             _log.warning("%s", large)
             yield from self._release_lease(key, mine)
-            return value  # type: ignore[no-any-return]  # it was worked out, and is the caller's
+            return value  # type: ignore[no-any-return]  # computed, but not stored
         except (Exception, CancelledError):
             yield from self._release_lease(key, mine)
             raise
         try:
             yield from call_client(lambda db: db.put(entry, when=mine))
         except ConditionFailed:
-            pass  # it took longer than the lease, or was forgotten meanwhile: the answer holds for this caller
-        return value  # type: ignore[no-any-return]  # as compute gives it
+            pass  # the lease expired or the entry was deleted meanwhile: the value is still right for this caller
+        return value  # type: ignore[no-any-return]  # as `compute` returned it
 
     def _release_lease(self, key: Any, mine: Any) -> PatternProgram[None]:
         try:
@@ -251,13 +249,12 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
             and self._now() < entry.fresh_until + self.stale
         )
 
-    def _at_work(self, entry: CacheEntry | None) -> bool:
-        """Return whether somebody works an answer out, as far as an entry tells."""
+    def _is_leased(self, entry: CacheEntry | None) -> bool:
         return entry is not None and entry.leased_until is not None and self._now() < entry.leased_until
 
     def _load(self, entry: CacheEntry | None) -> T | None:
         assert entry is not None
-        assert entry.body is not None, "a fresh entry has an answer"
+        assert entry.body is not None, "a fresh entry has a value"
         return self._adapter.validate_json(entry.body)
 
     def _now(self) -> datetime:

@@ -43,8 +43,8 @@ from tavola.patterns.recipe import (
     write_together,
 )
 
-SHARDS_MAX = 100  # what one transaction over all of them can hold
-ATTEMPTS_MAX = 100  # how often what others were first to change is tried again
+SHARDS_MAX = 100  # one transaction must be able to include all of them
+ATTEMPTS_MAX = 100  # how often a change that lost against concurrent ones is repeated
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -55,7 +55,7 @@ class Counter(Entity):
     name: Attr[str]
     part: Attr[int]
     value: Attr[int] = attr(default=0)
-    taken: Attr[int] = attr(default=0)  # how often something was taken out; of part 0
+    taken: Attr[int] = attr(default=0)  # how often the counter was reset or folded; only in part 0
 
 
 class WindowCounter(Entity):
@@ -83,10 +83,10 @@ class Tally:
 class Counters(Recipe[D_co], Generic[D_co, C]):
     """Counters by name.
 
-    Additions go to `shards`, and `reading` are read: as many, unless told. Who reads fewer shards than somebody writes misses what
-    these hold, so the number is changed in two steps. For more, have every program read them first (`shards=8,
-    reading=16`), and write them when none of the older ones runs. For fewer, have every program write to fewer (`shards=2,
-    reading=8`), `fold` each counter when none of the older ones runs, and leave `reading` out then.
+    Additions go to `shards` shards, and `reading` shards are read (default: the same number). A reader of fewer shards than
+    another program writes misses additions, so change the number in two steps. To raise it, let every program read the new
+    shards first (`shards=8, reading=16`), and write them when no older program runs. To lower it, let every program write to
+    fewer (`shards=2, reading=8`), `fold` each counter when no older program runs, and then leave `reading` out.
     """
 
     def __init__(self, db: D_co, entity: type[C], *, shards: int = 8, reading: int | None = None) -> None:
@@ -97,48 +97,48 @@ class Counters(Recipe[D_co], Generic[D_co, C]):
 
     @recipe_method
     def add(self, name: str, amount: int = 1) -> PatternProgram[None]:
-        """Add to a counter, less than nothing to take away; a counter that nobody added to begins at 0.
+        """Add to a counter; a negative amount subtracts, and a new counter starts at 0.
 
-        Where no answer comes the addition may have been made: adding again would count twice.
+        If the result is unknown (no response), the addition may have been made: repeating it could count twice.
         """
         key = self.key(name=name, part=self.random_below(self.shards))
         yield from call_client(lambda db: db.update(key, self.entity.value.add(amount), create=True))
 
     @recipe_method
     def total(self, name: str) -> PatternProgram[int]:
-        """Return what was added in all, every addition that was answered before included.
+        """Return the sum of all shards, including every addition that was acknowledged before.
 
-        The shards are not read at one moment: additions made meanwhile may be in it or not, each whole.
+        The shards are not read at one moment: concurrent additions may or may not be included.
         """
         return sum((yield from self._parts(name)).values())
 
     @recipe_method
     def parts(self, name: str) -> PatternProgram[Mapping[int, int]]:
-        """Return what each shard holds, to see how evenly they are used."""
+        """Return the value of each shard, to see how evenly they are used."""
         return (yield from self._parts(name))
 
     @recipe_method
     def reset(self, name: str) -> PatternProgram[int]:
-        """Begin again at 0 and return what was counted: an addition made meanwhile is in this or in what follows.
+        """Set a counter to 0 and return its former total: a concurrent addition is in this total or in the next.
 
-        It is one transaction, all of it or nothing. Where no answer comes to that, it may have been done.
+        It is one transaction. If its result is unknown (no response), it may have been made.
         """
         for attempt in range(1, ATTEMPTS_MAX + 1):
-            # Part 0 first: who takes something out after this raises its `taken`.
+            # Read part 0 first: a concurrent reset or fold raises its `taken`, and this transaction then fails.
             first = yield from self._part(name, 0)
             values = yield from self._parts(name)
             if not any(values.values()):
                 return 0
-            if (yield from self._took(name, 0 if first is None else first.taken, values)):
+            if (yield from self._subtract(name, 0 if first is None else first.taken, values)):
                 return sum(values.values())
             yield from sleep(self.retry_policy.pause_s(min(attempt, 6)))
         raise UpdateContended(f"the counter {name!r}", ATTEMPTS_MAX)
 
     @recipe_method
     def fold(self, name: str) -> PatternProgram[None]:
-        """Move what the shards beyond `shards` hold into the first ones; the total is the same at every moment.
+        """Move the values of the shards beyond `shards` into the first ones; the total is right at every moment.
 
-        A program that still adds to these shards is not heard by those that no longer read them; fold again then.
+        If a program still adds to the old shards, others that no longer read them miss that; fold again then.
         """
         for shard in range(self.shards, self.reading):
             yield from self._fold_shard(name, shard)
@@ -148,14 +148,14 @@ class Counters(Recipe[D_co], Generic[D_co, C]):
             part = yield from self._part(name, shard)
             if part is None or (yield from self._move_count(part, shard % self.shards)):
                 return
-            yield from sleep(self.retry_policy.pause_s(min(attempt, 6)))  # somebody added to it meanwhile
+            yield from sleep(self.retry_policy.pause_s(min(attempt, 6)))  # an addition came between
         raise UpdateContended(f"the counter {name!r}", ATTEMPTS_MAX)
 
     def _part(self, name: str, shard: int) -> PatternProgram[C | None]:
         return (yield from call_client(lambda db: db.get(self.key(name=name, part=shard), consistent=True)))
 
-    def _took(self, name: str, taken: int, values: Mapping[int, int]) -> PatternProgram[bool]:
-        """Take from each shard what it was seen to hold; return False if somebody else took something meanwhile."""
+    def _subtract(self, name: str, taken: int, values: Mapping[int, int]) -> PatternProgram[bool]:
+        """Subtract from each shard the value that was read; return False if a reset or fold came between."""
         kind = self.entity
 
         def fill(writes: Transaction) -> None:
@@ -164,7 +164,7 @@ class Counters(Recipe[D_co], Generic[D_co, C]):
                 if shard == 0:
                     changes.append(kind.taken.set(taken + 1))
                     writes.update(
-                        self.key(name=name, part=0), *changes, create=True, when=_is(kind.taken, taken)
+                        self.key(name=name, part=0), *changes, create=True, when=_equals(kind.taken, taken)
                     )
                 elif value:
                     writes.update(self.key(name=name, part=shard), *changes, create=True)
@@ -172,12 +172,12 @@ class Counters(Recipe[D_co], Generic[D_co, C]):
         return (yield from _commit_if_unchanged(fill))
 
     def _move_count(self, part: C, shard: int) -> PatternProgram[bool]:
-        """Move what a shard holds to another; return False if it holds something else by now."""
+        """Move a shard's value to another; return False if the value has changed."""
         kind, name = self.entity, part.name
 
         def fill(writes: Transaction) -> None:
-            writes.delete(self.key(name=name, part=part.part), when=_is(kind.value, part.value))
-            first = [kind.taken.add(1)]  # a reset that has seen the shard must look again
+            writes.delete(self.key(name=name, part=part.part), when=_equals(kind.value, part.value))
+            first = [kind.taken.add(1)]  # makes a reset that has read this shard start again
             if shard == 0:
                 first.append(kind.value.add(part.value))
             else:
@@ -195,9 +195,9 @@ class Counters(Recipe[D_co], Generic[D_co, C]):
 class WindowCounters(Recipe[D_co], Generic[D_co, W]):
     """Counters by name and time window: per day, hour or minute.
 
-    Windows are cut from the epoch on, so days are days of UTC. With `keep`, a window is deleted so long after its end.
-    `series` is a query class on the key: its arguments are name and part, its sort part is window. The number of shards is
-    changed as that of `Counters` is; for fewer, `reading` stays until the windows that were written with more are over.
+    Windows are aligned to the epoch, so days are days in UTC. With `keep`, a window is deleted that long after its end.
+    `series` is a query class on the key with the arguments name and part and the sort part window. Change the number of shards
+    as for `Counters`; when lowering it, keep `reading` until the windows written with more shards have expired.
     """
 
     def __init__(
@@ -224,13 +224,13 @@ class WindowCounters(Recipe[D_co], Generic[D_co, W]):
         self.keep = keep
 
     def window(self, at: datetime | None = None) -> datetime:
-        """Return the beginning of the window that a moment, or this one, is in."""
+        """Return the start of the window that contains a moment (default: now)."""
         moment = datetime.fromtimestamp(self.clock.now(), UTC) if at is None else at
         return moment - (moment - _EPOCH) % self.every
 
     @recipe_method
     def add(self, name: str, amount: int = 1, *, at: datetime | None = None) -> PatternProgram[None]:
-        """Add to a counter in the window of a moment, now unless given."""
+        """Add to a counter in the window of a moment (default: now)."""
         window = self.window(at)
         changes = [self.entity.value.add(amount)]
         if self.keep is not None:
@@ -240,7 +240,7 @@ class WindowCounters(Recipe[D_co], Generic[D_co, W]):
 
     @recipe_method
     def total(self, name: str, *, at: datetime | None = None) -> PatternProgram[int]:
-        """Return what was added in the window of a moment, now unless given."""
+        """Return the total of the window of a moment (default: now)."""
         window = self.window(at)
         keys = [self.key(name=name, part=shard, window=window) for shard in range(self.reading)]
         found = yield from call_client(lambda db: db.get_many(keys, consistent=True))
@@ -248,7 +248,7 @@ class WindowCounters(Recipe[D_co], Generic[D_co, W]):
 
     @recipe_method
     def series(self, name: str, since: datetime, until: datetime) -> PatternProgram[list[Tally]]:
-        """Return every window from one moment to another in order, those in which nothing was added as 0."""
+        """Return the totals of all windows between two moments, in order; empty windows are 0."""
         first, last = self.window(since), self.window(until)
         totals: dict[datetime, int] = {}
         window = first
@@ -261,13 +261,13 @@ class WindowCounters(Recipe[D_co], Generic[D_co, W]):
         return [Tally(window, total) for window, total in sorted(totals.items())]
 
     def _shard(self, name: str, shard: int, first: datetime, last: datetime) -> PatternProgram[list[W]]:
-        asked = self.series_of(name=name, part=shard)
-        found = getattr(asked, "window").between(first, last)  # noqa: B009 - the class is the user's
-        return (yield from query_all(lambda db, cursor: db.query(found, cursor=cursor, consistent=True)))
+        query = self.series_of(name=name, part=shard)
+        selection = getattr(query, "window").between(first, last)  # noqa: B009 - an attribute of the user's class
+        return (yield from query_all(lambda db, cursor: db.query(selection, cursor=cursor, consistent=True)))
 
 
 def _shards(entity: type[Entity], shards: int, reading: int | None) -> tuple[int, int]:
-    """Return how many shards are written and how many are read."""
+    """Return how many shards are written and how many are read; refuse numbers that cannot work."""
     for count in (shards, shards if reading is None else reading):
         if not 1 <= count <= SHARDS_MAX:
             raise RecipeRefused(entity.__name__, f"{count} shards are outside 1 to {SHARDS_MAX}")
@@ -276,13 +276,13 @@ def _shards(entity: type[Entity], shards: int, reading: int | None) -> tuple[int
     return shards, shards if reading is None else reading
 
 
-def _is(field: Operand[C, int], value: int) -> Condition[C]:
-    """Return the condition that a field that is 0 where it is absent has a value."""
+def _equals(field: Operand[C, int], value: int) -> Condition[C]:
+    """Return the condition that a field has a value; an absent field counts as 0."""
     return field == value if value else (field == 0) | field.not_exists()
 
 
 def _commit_if_unchanged(fill: Callable[[Transaction], object]) -> PatternProgram[bool]:
-    """Do a transaction; return False where one of its conditions no longer held."""
+    """Commit a transaction; return False if one of its conditions no longer holds."""
     try:
         yield from write_together(fill)
     except TransactionCancelled as cancelled:

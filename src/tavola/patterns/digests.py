@@ -41,8 +41,8 @@ class NotDigestible(PatternError):
 
 def digest_of(value: Any, secret: bytes | None = None) -> str:
     """Return 64 hexadecimal digits, the same for equal values; with a secret, an HMAC."""
-    told = json.dumps(_canonical(value, "the value"), separators=(",", ":")).encode()
-    return sha256(told).hexdigest() if secret is None else hmac(secret, told, "sha256").hexdigest()
+    encoded = json.dumps(_canonical(value, "the value"), separators=(",", ":")).encode()
+    return sha256(encoded).hexdigest() if secret is None else hmac(secret, encoded, "sha256").hexdigest()
 
 
 def _canonical(value: Any, place: str) -> Any:
@@ -93,16 +93,16 @@ def _key(name: Any, place: str) -> str:
 
 def _number(value: float | Decimal) -> str:
     if type(value) is int:
-        told = str(abs(value))
-        short = told.rstrip("0")
-        return f"{'-' if value < 0 else ''}{short}E{len(told) - len(short)}" if short else "0"
+        digits_text = str(abs(value))
+        short = digits_text.rstrip("0")
+        return f"{'-' if value < 0 else ''}{short}E{len(digits_text) - len(short)}" if short else "0"
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     if not exact.is_finite():
         return str(exact)
     sign, digits, exponent = exact.as_tuple()
     assert isinstance(exponent, int)
-    told = "".join(map(str, digits)).lstrip("0")
-    short = told.rstrip("0")
+    digits_text = "".join(map(str, digits)).lstrip("0")
+    short = digits_text.rstrip("0")
     if not short:
         return "0"
-    return f"{'-' if sign else ''}{short}E{exponent + len(told) - len(short)}"
+    return f"{'-' if sign else ''}{short}E{exponent + len(digits_text) - len(short)}"

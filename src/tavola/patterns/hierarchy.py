@@ -58,6 +58,7 @@ from tavola.patterns.recipe import (
     key_class,
     query_all,
     query_class,
+    query_slice,
     recipe_method,
     sleep,
     write_together,
@@ -183,29 +184,29 @@ def check_path(path: str) -> str:
     return path
 
 
-MOVED_TOGETHER = 25  # nodes to a transaction, of at most 100 actions; fewer where they do not fit
+MOVED_TOGETHER = 25  # nodes per transaction (two actions each, at most 100); fewer if they are too large
 REMOVED_TOGETHER = 50
 _ATTEMPTS_MAX = 20
 
 N = TypeVar("N", bound=Node)
 W = TypeVar("W", bound=TreeWork)
 
-Outcome: TypeAlias = Literal["done", "overtaken", "too many", "over"]
+BatchResult: TypeAlias = Literal["done", "overtaken", "too many", "over"]
 
 
 @dataclass(frozen=True, slots=True)
 class _ReadNode(Generic[N]):
-    """A node as it was read, and the condition that it still is so."""
+    """A node as read, with the condition that it has not changed since."""
 
     node: N
     same: Condition[N]
 
 
 class Tree(Recipe[D_co], Generic[D_co, N, W]):
-    """Trees of one kind of node, each in a partition of its own.
+    """Trees of one type of node, each in a partition of its own.
 
-    `work` is where a move or a removal is written down while it is under way. `under` is a query class on the entity's key with
-    the argument tree; `children` one on an index with the arguments tree and parent. Both have path as their sort part.
+    `work` records a move or removal while it is in progress. `under` is a query class on the entity's key with the argument
+    tree; `children` is one on an index with the arguments tree and parent. Both have path as their sort part.
     """
 
     def __init__(
@@ -228,16 +229,16 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
         )
 
     def node(self, tree: str, path: str, **more: Any) -> N:
-        """Return a new node for a path, with your own fields; it is not stored yet."""
+        """Return a new node for a path, with your own fields, without storing it."""
         return self.entity(
             tree=tree, path=check_path(path), parent=parent_of(path), depth=depth_of(path), **more
         )
 
     @recipe_method
     def add(self, node: N) -> PatternProgram[N]:
-        """Store a node under its parent, which must be there; at the top there need be none.
+        """Store a node under its parent, which must exist (top-level nodes have none).
 
-        While a subtree is moved or removed, nothing is added at the places that this concerns: `TreeBusy`.
+        While a subtree is moved or removed, adding a node in it or at its destination raises `TreeBusy`.
         """
         placed = self._at(node, check_path(node.path))
         above = None if placed.parent == TOP else self.key(tree=node.tree, path=placed.parent)
@@ -272,30 +273,21 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
 
     @recipe_method
     def get(self, tree: str, path: str) -> PatternProgram[N | None]:
-        """Return the node at a path, None if there is none."""
+        """Return the node at a path, None if it does not exist."""
         return (yield from self._get(tree, path))
 
     @recipe_method
     def subtree(
         self, tree: str, path: str = TOP, *, limit: int | None = None, cursor: str | None = None
     ) -> PatternProgram[Slice[N]]:
-        """Return everything below a path, at any depth, in the order of paths: so many and a cursor, or all of it."""
-        question = self._below(tree, path)
-        if limit is None and cursor is None:
-            found = yield from query_all(
-                lambda db, cursor: db.query(question, cursor=cursor, consistent=True)
-            )
-            return Slice(tuple(found), None)
-        page = yield from call_client(
-            lambda db: db.query(question, limit=limit or 100, cursor=cursor, consistent=True)
-        )
-        return Slice(tuple(page.items), page.cursor)
+        """Return all nodes below a path, at any depth, by path: all, or with `limit` one page and a cursor for the next."""
+        return (yield from query_slice(self._below(tree, path), limit, cursor, consistent=True))
 
     @recipe_method
     def children(
         self, tree: str, path: str = TOP, *, limit: int | None = None, cursor: str | None = None
     ) -> PatternProgram[Slice[N]]:
-        """Return the nodes just below a path; from the index, if there is one, where a change shows a moment later.
+        """Return the nodes directly below a path; from the index, if there is one, where a change shows a moment later.
 
         Without an index the whole subtree is read, and paid for.
         """
@@ -303,17 +295,11 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
             found = yield from query_all(lambda db, cursor: db.query(self._below(tree, path), cursor=cursor))
             depth = 1 if path == TOP else depth_of(path) + 1
             return Slice(tuple(node for node in found if node.depth == depth), None)
-        question = self.children_class(tree=tree, parent=path)
-        if limit is None and cursor is None:
-            return Slice(
-                tuple((yield from query_all(lambda db, cursor: db.query(question, cursor=cursor)))), None
-            )
-        page = yield from call_client(lambda db: db.query(question, limit=limit or 100, cursor=cursor))
-        return Slice(tuple(page.items), page.cursor)
+        return (yield from query_slice(self.children_class(tree=tree, parent=path), limit, cursor))
 
     @recipe_method
     def ancestors(self, tree: str, path: str) -> PatternProgram[list[N]]:
-        """Return the nodes above a path, from the top down: one batch read, however deep."""
+        """Return the nodes above a path, from the top down, in one batch read."""
         names = check_path(path).split(SEPARATOR)
         keys = [self.key(tree=tree, path=SEPARATOR.join(names[:end])) for end in range(1, len(names))]
         if not keys:
@@ -323,12 +309,12 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
 
     @recipe_method
     def under_way(self, tree: str) -> PatternProgram[W | None]:
-        """Return the move or the removal that was begun in a tree and is not over, None if there is none."""
+        """Return the unfinished move or removal of a tree, None if there is none."""
         return (yield from self._work(tree))
 
     @recipe_method
     def finish(self, tree: str) -> PatternProgram[bool]:
-        """Go on with the move or the removal that was begun in a tree, to its end; return whether there was one."""
+        """Complete the unfinished move or removal of a tree; return whether there was one."""
         work = yield from self._work(tree)
         if work is None:
             return False
@@ -340,43 +326,43 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
 
     @recipe_method
     def remove(self, tree: str, path: str) -> PatternProgram[int]:
-        """Delete a node with everything below it, from the bottom up, and return how many nodes this call deleted.
+        """Delete a node and everything below it, from the bottom up; return how many nodes this call deleted.
 
-        After a crash, the same call goes on with what is left.
+        After a crash, repeat the call to delete the rest.
         """
         head = None if path == TOP else (yield from self._get(tree, check_path(path)))
         if head is None and not (yield from self._some(tree, path, 1)):
             return 0
-        wanted = self.work(tree=tree, path=path, fence=self.entropy.uuid())
+        new_work = self.work(tree=tree, path=path, fence=self.entropy.uuid())
         try:
-            work = yield from call_client(lambda db: db.create(wanted))
+            work = yield from call_client(lambda db: db.create(new_work))
         except ItemExists as exists:
-            work = yield from self._join_work(wanted, exists.found, f"Removing {path!r}")
+            work = yield from self._join_work(new_work, exists.found, f"Removing {path!r}")
         return (yield from self._remove_all(work))
 
     @recipe_method
     def move(self, tree: str, path: str, to: str) -> PatternProgram[Moved]:
-        """Take a node with everything below it to another path, under a parent that is there.
+        """Move a node and everything below it to another path, under an existing parent.
 
-        The node itself goes first. Reads meanwhile find each node at one of the places. After a crash, the same call goes on with
-        what is left.
+        The node itself moves first. Meanwhile, reads find each node at exactly one of the two paths. After a crash, repeat the
+        call to move the rest.
         """
         check_path(path)
         check_path(to)
         if within(to, path):
             raise MoveRefused(path, to, "that is inside it; move it elsewhere")
-        wanted = self.work(tree=tree, path=path, to=to, fence=self.entropy.uuid())
-        work = (yield from self._work(tree)) or (yield from self._move_head(wanted, to))
+        new_work = self.work(tree=tree, path=path, to=to, fence=self.entropy.uuid())
+        work = (yield from self._work(tree)) or (yield from self._move_head(new_work, to))
         if (work.path, work.to) != (path, to):
             raise TreeBusy(tree, f"Moving {path!r}", work)
         nodes, transactions = yield from self._move_all(work, to)
-        begun = work.fence == wanted.fence
+        begun = work.fence == new_work.fence
         return Moved(nodes + begun, transactions + begun)
 
     # Moving.
 
     def _move_head(self, work: W, to: str) -> PatternProgram[W]:
-        """Write a move down and take its head along; return it, or what is under way instead."""
+        """Record a move and move its root; return the recorded work, or the one already in progress."""
         tree, path, parent = work.tree, work.path, parent_of(to)
         for attempt in range(1, _ATTEMPTS_MAX + 1):
             heads = yield from self._read_nodes([self.key(tree=tree, path=path)])
@@ -396,7 +382,7 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
                 raise NodeExists(tree, to) from cancelled
             elif gone is None:
                 raise cancelled
-            yield from sleep(self.retry_policy.pause_s(min(attempt, 6)))  # it is moved as it is then
+            yield from sleep(self.retry_policy.pause_s(min(attempt, 6)))  # then move its new state
         raise UpdateContended(f"the node {path!r}", _ATTEMPTS_MAX)
 
     def _begin(
@@ -416,14 +402,14 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
         return None
 
     def _move_all(self, work: W, to: str) -> PatternProgram[tuple[int, int]]:
-        """Move what is left of a move, and note that it is over; return how many nodes, in how many transactions."""
+        """Move the remaining nodes and delete the work item; return the numbers of nodes and transactions."""
         moved = transactions = fruitless = 0
         size = MOVED_TOGETHER
         while found := (yield from self._some(work.tree, work.path, size)):
             nodes = yield from self._read_nodes([self.key(tree=work.tree, path=node.path) for node in found])
-            outcome: Outcome = (yield from self._move_some(work, nodes, to)) if nodes else "overtaken"
+            outcome: BatchResult = (yield from self._move_some(work, nodes, to)) if nodes else "overtaken"
             if outcome == "over":
-                return moved, transactions  # others who asked for the same have finished it
+                return moved, transactions  # another caller has finished the same move
             if outcome == "done":
                 moved += len(nodes)
                 transactions += 1
@@ -436,18 +422,18 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
                 if fruitless == _ATTEMPTS_MAX:
                     raise UpdateContended(f"the node {found[0].path!r}", fruitless)
                 yield from sleep(self.retry_policy.pause_s(min(fruitless, 6)))
-        yield from self._over(work)
+        yield from self._delete_work(work)
         return moved, transactions
 
-    def _move_some(self, work: W, nodes: Sequence[_ReadNode[N]], to: str) -> PatternProgram[Outcome]:
-        """Move nodes in one transaction, each as it was read."""
-        places = [to + each.node.path[len(work.path) :] for each in nodes]
+    def _move_some(self, work: W, nodes: Sequence[_ReadNode[N]], to: str) -> PatternProgram[BatchResult]:
+        """Move nodes in one transaction, on condition that each is unchanged."""
+        targets = [to + each.node.path[len(work.path) :] for each in nodes]
 
         def fill(writes: Transaction) -> None:
             writes.check(self.work_key(tree=work.tree), when=self._still(work))
-            for each, place in zip(nodes, places, strict=True):
+            for each, target in zip(nodes, targets, strict=True):
                 writes.delete(self.key(tree=work.tree, path=each.node.path), when=each.same)
-                writes.create(self._at(each.node, place))
+                writes.create(self._at(each.node, target))
 
         try:
             yield from write_together(fill)
@@ -457,12 +443,12 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
                 return "over"
             if any(reason is not None and reason.kind == "condition" for reason in others[::2]):
                 return "overtaken"
-            for place, reason in zip(places, others[1::2], strict=True):
+            for target, reason in zip(targets, others[1::2], strict=True):
                 if reason is not None and reason.kind == "exists":
-                    told = (
-                        f"there is a node {place!r} that was written past the tree; delete it, and ask again"
+                    problem = (
+                        f"there is a node {target!r} that was written past the tree; delete it, and ask again"
                     )
-                    raise MoveRefused(work.path, to, told) from cancelled
+                    raise MoveRefused(work.path, to, problem) from cancelled
             if len(nodes) == 1 or not _too_many(cancelled):
                 raise
             return "too many"
@@ -475,11 +461,11 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
     # Removing.
 
     def _remove_all(self, work: W) -> PatternProgram[int]:
-        """Delete what is left of a removal, children before their parents, and note that it is over."""
+        """Delete the remaining nodes, children before parents, and then the work item; return how many nodes."""
         removed = 0
         size = REMOVED_TOGETHER
         while found := (yield from self._some(work.tree, work.path, size, last=True)):
-            outcome = yield from self._remove_some(work, [node.path for node in found], over=False)
+            outcome = yield from self._remove_some(work, [node.path for node in found], last=False)
             if outcome == "over":
                 return removed
             if outcome == "done":
@@ -488,13 +474,13 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
                 size = max(1, len(found) // 2)
         head = None if work.path == TOP else (yield from self._get(work.tree, work.path))
         paths = [] if head is None else [head.path]
-        outcome = yield from self._remove_some(work, paths, over=True)
+        outcome = yield from self._remove_some(work, paths, last=True)
         return removed + (len(paths) if outcome == "done" else 0)
 
-    def _remove_some(self, work: W, paths: list[str], *, over: bool) -> PatternProgram[Outcome]:
+    def _remove_some(self, work: W, paths: list[str], *, last: bool) -> PatternProgram[BatchResult]:
         def fill(writes: Transaction) -> None:
             key = self.work_key(tree=work.tree)
-            if over:
+            if last:
                 writes.delete(key, when=self._still(work))
             else:
                 writes.check(key, when=self._still(work))
@@ -515,37 +501,37 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
             return "too many"
         return "done"
 
-    # Work under way.
+    # Work in progress.
 
     def _work(self, tree: str) -> PatternProgram[W | None]:
         key = self.work_key(tree=tree)
         return (yield from call_client(lambda db: db.get(key, consistent=True)))
 
     def _still(self, work: W | None) -> Condition[W]:
-        """Return the condition that a work is under way, or none."""
+        """Return the condition that this work is still in progress; for None, that no work is."""
         return self.work.fence.not_exists() if work is None else self.work.fence == work.fence
 
-    def _join_work(self, wanted: W, current: W | None, what: str) -> PatternProgram[W]:
-        """Return the same work that others have begun; any other is in the way."""
+    def _join_work(self, new_work: W, current: W | None, what: str) -> PatternProgram[W]:
+        """Return the work in progress if it is the same as the new one; else raise `TreeBusy`."""
         if current is None:
-            current = yield from self._work(wanted.tree)
-        if current is None:  # it was over in this moment
-            raise UpdateContended(f"the tree {wanted.tree!r}", 1)
-        if (current.path, current.to) != (wanted.path, wanted.to):
-            raise TreeBusy(wanted.tree, what, current)
+            current = yield from self._work(new_work.tree)
+        if current is None:  # it has just been finished
+            raise UpdateContended(f"the tree {new_work.tree!r}", 1)
+        if (current.path, current.to) != (new_work.path, new_work.to):
+            raise TreeBusy(new_work.tree, what, current)
         return current
 
-    def _over(self, work: W) -> PatternProgram[None]:
+    def _delete_work(self, work: W) -> PatternProgram[None]:
         key, mine = self.work_key(tree=work.tree), self._still(work)
         try:
             yield from call_client(lambda db: db.delete(key, when=mine))
         except ConditionFailed:
-            pass  # others who asked for the same were first to finish it
+            pass  # another caller has finished the same work
 
     # Nodes.
 
     def _some(self, tree: str, path: str, count: int, *, last: bool = False) -> PatternProgram[list[N]]:
-        """Return some nodes that are below a path, parents before their children, or those that come last first."""
+        """Return at most `count` nodes below a path, parents before children; with `last`, in reverse order."""
         question = self._below(tree, path)
         page = yield from call_client(
             lambda db: db.query(question, limit=count, consistent=True, newest_first=last)
@@ -553,9 +539,10 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
         return page.items
 
     def _read_nodes(self, keys: Sequence[Any]) -> PatternProgram[list[_ReadNode[N]]]:
-        """Return the nodes that are under keys, each with the condition that its item is as it stands now.
+        """Return the nodes that exist under these keys, each with the condition that its item is unchanged.
 
-        That is a condition on attributes, for what a field reads as need not be what is stored: an absent one has its default.
+        The condition compares stored attributes, because a field's value may differ from what is stored: an absent attribute
+        reads as the default.
         """
         items = yield from call_client(lambda db: db.run(get_stored(db.context, keys)))
         return [
@@ -572,12 +559,12 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
         return (yield from call_client(lambda db: db.get(key, consistent=True)))
 
     def _below(self, tree: str, path: str) -> Any:
-        asked: Any = self.under(tree=tree)
-        return asked if path == TOP else asked.path.begins_with(check_path(path) + SEPARATOR)
+        query: Any = self.under(tree=tree)
+        return query if path == TOP else query.path.begins_with(check_path(path) + SEPARATOR)
 
 
 def _too_many(error: Exception) -> bool:
-    """Return whether fewer nodes to a transaction may do: more actions, or more bytes, than it takes."""
+    """Return whether fewer nodes in the transaction might work: it had too many actions or bytes."""
     if isinstance(error, TransactionCancelled):
         return any(reason is not None and reason.kind in ("too_large", "invalid") for reason in error.reasons)
     return isinstance(error, TransactionRefused) or (

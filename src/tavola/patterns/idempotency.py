@@ -48,10 +48,10 @@ P = ParamSpec("P")
 
 
 class Idempotency(Leases[D_co, T], Generic[D_co, T]):
-    """Requests whose answers are of one type, any that pydantic can write as JSON.
+    """Requests whose answers have one type, any that pydantic can serialize to JSON.
 
-    An outcome is kept for `life`. A `lease` should last longer than the work does. An error of a request releases it, so
-    that it can be tried again; those of the kinds in `failures` are answers, and are kept and told again.
+    An outcome is stored for `life`. A `lease` should last longer than the work. If the work raises, the request is released
+    and can be tried again; errors of the types in `failures` are final, stored like answers and raised again.
     """
 
     @overload
@@ -73,11 +73,11 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
         scope: str | None = None,
         wait: timedelta = NO_WAIT,
     ) -> Any:
-        """Do a request in one transaction with its outcome, and return its answer.
+        """Process a request in one transaction with its outcome, and return its answer.
 
-        `fill` is given the transaction, says what is to be written and returns the answer; it may read before. It may be called
-        for a request that then turns out to be done, so it must do nothing else. Where a condition of its own stands in
-        the way, that is the `TransactionCancelled` it would be.
+        `fill` gets the transaction, adds writes to it and returns the answer; it may read first. It may run for a request that
+        turns out to be completed, so it must have no other effect. If one of its own conditions fails, the caller gets the
+        usual `TransactionCancelled`.
         """
         return self.run_program(self._run_together(scope, request, payload, fill, wait))
 
@@ -100,10 +100,10 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
         scope: str | None = None,
         wait: timedelta = NO_WAIT,
     ) -> Any:
-        """Do some work under a lease, keep what it returns and return it; who comes again is given that.
+        """Do some work under a lease, store what it returns and return it; a repetition gets the stored answer.
 
-        While somebody else is at it, that is `InProgress`, or it is waited for. Where the lease passed to another
-        before the work was over, the answer is not kept and that is `LeaseLost`.
+        While another caller works on the request, wait up to `wait`, then raise `InProgress`. If the lease passed to another
+        caller before the work was done, the answer is not stored and `LeaseLost` is raised.
         """
         return self.run_program(self._run_once(scope, request, payload, work, wait))
 
@@ -125,10 +125,10 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
         scope: str | Callable[..., str] | None = None,
         wait: timedelta = NO_WAIT,
     ) -> Any:
-        """Make a function one that is done `once` for each key: a decorator.
+        """Decorate a function so that it runs `once` per key.
 
-        `request` names the parameter that is the key, or makes it of the arguments. The payload is all other arguments, but for
-        a method's own object, unless `payload` makes it of them. With an asynchronous client the function is a coroutine.
+        `request` names the parameter that is the key, or computes the key from the arguments. The payload is all other arguments
+        except `self` or `cls`, unless `payload` computes it. With an asynchronous client the function is a coroutine.
         """
 
         def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -138,68 +138,70 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
                     function.__qualname__, f"it has no parameter {request!r} to be the request's key"
                 )
 
-            def asked(*arguments: Any, **options: Any) -> PatternProgram[Answer[Any]]:
+            def start(*arguments: Any, **options: Any) -> PatternProgram[Answer[Any]]:
                 bound = takes.bind(*arguments, **options)
                 bound.apply_defaults()
-                told: Mapping[str, Any] = bound.arguments
-                key = str(told[request]) if isinstance(request, str) else request(*arguments, **options)
+                values: Mapping[str, Any] = bound.arguments
+                key = str(values[request]) if isinstance(request, str) else request(*arguments, **options)
                 if payload is None:
-                    what = {
-                        name: value for name, value in told.items() if name not in (request, "self", "cls")
+                    content = {
+                        name: value for name, value in values.items() if name not in (request, "self", "cls")
                     }
                 else:
-                    what = payload(*arguments, **options)
-                whose = scope(*arguments, **options) if callable(scope) else scope
-                return self._run_once(whose, key, what, lambda lease: function(*arguments, **options), wait)
+                    content = payload(*arguments, **options)
+                scope_name = scope(*arguments, **options) if callable(scope) else scope
+                return self._run_once(
+                    scope_name, key, content, lambda lease: function(*arguments, **options), wait
+                )
 
             if isinstance(self.db, AsyncDb):
 
                 @wraps(function)
-                async def awaited(*arguments: Any, **options: Any) -> Any:
-                    return (await self.run_program(asked(*arguments, **options))).value
+                async def call_async(*arguments: Any, **options: Any) -> Any:
+                    return (await self.run_program(start(*arguments, **options))).value
 
-                return awaited
+                return call_async
 
             @wraps(function)
-            def called(*arguments: Any, **options: Any) -> Any:
-                return self.run_program(asked(*arguments, **options)).value
+            def call(*arguments: Any, **options: Any) -> Any:
+                return self.run_program(start(*arguments, **options)).value
 
-            return called
+            return call
 
         return decorate
 
-    # How: in one transaction.
+    # In one transaction.
 
     def _run_together(
         self, scope: str | None, request: str, payload: Any, fill: Callable[[Any], Any], longest: timedelta
     ) -> PatternProgram[Answer[T]]:
-        asked = self._new_lease(scope, request, payload)
-        key = self._key_of(asked)
+        lease = self._new_lease(scope, request, payload)
+        key = self._key_of(lease)
         current = yield from call_client(lambda db: db.get(key, consistent=True))
         waiting = Waiting(longest)
         for _ in range(OVERTAKEN_MAX):
-            free = yield from self._wait_for_outcome(asked, current, waiting)
+            free = yield from self._wait_for_outcome(lease, current, waiting)
             if isinstance(free, Answer):
                 return free
             if free is not None:
-                asked = replace(asked, token=max(asked.token, free.token + 1))
+                lease = replace(lease, token=max(lease.token, free.token + 1))
             try:
-                return (yield from self._commit_with_outcome(asked, free, fill))
+                return (yield from self._commit_with_outcome(lease, free, fill))
             except _LostRace as overtaken:
                 current = overtaken.current
-        raise InProgress(asked.scope, asked.request, asked.until)
+        raise InProgress(lease.scope, lease.request, lease.until)
 
     def _commit_with_outcome(
-        self, asked: Lease, prior: Outcome | None, fill: Callable[[Any], Any]
+        self, lease: Lease, prior: Outcome | None, fill: Callable[[Any], Any]
     ) -> PatternProgram[Answer[T]]:
-        """Do what fills a transaction, with the outcome in it; `_LostRace` where somebody else was first."""
+        """Commit what `fill` adds together with the outcome; raise `_LostRace` if another caller was first."""
         client: Any = self.db
         tx = client.transaction()
         intent: Intent[Outcome] | None = None
         try:
             value = yield from call_client(lambda _: fill(tx))
-            told, answer = self._encode_answer(asked, value)
-            outcome = self._outcome(asked, "completed", told)
+            encoded, answer = self._encode_answer(lease, value)
+            outcome = self._outcome(lease, "completed", encoded)
             intent = tx.create(outcome) if prior is None else tx.put(outcome, when=self._as_it_was(prior))
             yield from call_client(lambda _: tx.commit())
         except Exception as error:
@@ -207,20 +209,22 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
             if isinstance(error, TransactionCancelled) and intent is not None:
                 reason = error.failed.get(intent)
             if reason is not None and reason.kind in ("exists", "condition"):
-                raise _LostRace(reason.item) from error  # that alone means that it is done already
-            yield from self._store_failure(asked, prior, error)
+                raise _LostRace(
+                    reason.item
+                ) from error  # only this means that the request is completed already
+            yield from self._store_failure(lease, prior, error)
             raise
         return Answer(answer, replayed=False)
 
-    def _store_failure(self, asked: Lease, prior: Outcome | None, error: Exception) -> PatternProgram[None]:
-        """Keep a failure that is an answer; `_LostRace` where another did the request, and it may be what that left."""
-        key = self._key_of(asked)
+    def _store_failure(self, lease: Lease, prior: Outcome | None, error: Exception) -> PatternProgram[None]:
+        """Store a final failure; raise `_LostRace` if another caller processed the request, which may have caused the error."""
+        key = self._key_of(lease)
         current = yield from call_client(lambda db: db.get(key, consistent=True))
         if current is not None and (prior is None or current.holder != prior.holder):
             raise _LostRace(current) from error
         if not isinstance(error, self.failures):
             return
-        failed = self._outcome(asked, "failed", encode_failure(error))
+        failed = self._outcome(lease, "failed", encode_failure(error))
         try:
             if prior is None:
                 yield from call_client(lambda db: db.create(failed))
@@ -230,7 +234,7 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
         except ConditionFailed as refused:
             raise _LostRace(refused.found) from error
 
-    # How: under a lease.
+    # Under a lease.
 
     def _run_once(
         self, scope: str | None, request: str, payload: Any, work: Callable[[Lease], Any], longest: timedelta
@@ -244,17 +248,17 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
             try:
                 yield from self._end(begun, error, final=isinstance(error, self.failures))
             except LeaseLost:
-                pass  # it is another's by now, and this error is what the caller must know
+                pass  # another caller holds it by now; this error is the one to report
             raise
         try:
             return (yield from self._complete(begun, value))
         except (AnswerTooLarge, PydanticSerializationError, ValidationError) as error:
-            yield from self._end(begun, error, final=True)  # the work is done, and must not be done again
+            yield from self._end(begun, error, final=True)  # the work is done and must not be repeated
             raise
 
 
 class _LostRace(Exception):
-    """Somebody else was first; what stands there now."""
+    """Another caller was first; holds the current outcome."""
 
     def __init__(self, current: Outcome | None) -> None:
         self.current = current

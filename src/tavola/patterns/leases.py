@@ -46,19 +46,19 @@ from tavola.patterns.recipe import (
 from tavola.patterns.recipe import sleep as pause
 from tavola.protocol.faults import Fault
 
-EVERYONE = "-"  # the scope of requests that are nobody's in particular
+EVERYONE = "-"  # the default scope: one namespace of request keys for all callers
 NO_WAIT = timedelta(0)
 
 ANSWER_BYTES_MAX = ITEM_BYTES_MAX - 8 * 1024  # the rest is for the key and the other fields
 
-_POLL_S = 0.01  # how long somebody else's work is left before it is looked at again, at first
+_POLL_S = 0.01  # first pause before another holder's work is checked again
 _POLL_MAX_S = 1.0
 _FAILURE_CHARACTERS_MAX = 10_000
-OVERTAKEN_MAX = 20  # how often a request may change hands while it is being taken
+OVERTAKEN_MAX = 20  # how often other callers may win the race for a request before this call gives up
 
 
 class Leases(Recipe[D_co], Generic[D_co, T]):
-    """Requests whose answers are of one type; see `Idempotency`, which does them whole."""
+    """Requests whose answers have one type, processed step by step; `Idempotency` does the steps for you."""
 
     def __init__(
         self,
@@ -85,23 +85,23 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
         self.failures = failures
         self._adapter: TypeAdapter[T] = TypeAdapter(of)
 
-    # A request step by step.
+    # Public steps of a request.
 
     @recipe_method
     def begin(
         self, request: str, payload: Any, *, scope: str | None = None, wait: timedelta = NO_WAIT
     ) -> PatternProgram[Lease | Answer[T]]:
-        """Take the lease of a request and return it; where it was done before, return the answer."""
+        """Acquire the lease of a request; if the request is completed already, return its answer instead."""
         return (yield from self._acquire(scope, request, payload, wait))
 
     @recipe_method
     def complete(self, lease: Lease, answer: T) -> PatternProgram[Answer[T]]:
-        """Keep the answer of a request that was begun; `LeaseLost` if it belongs to another by now."""
+        """Store the answer of a request that you hold; raise `LeaseLost` if another caller holds it by now."""
         return (yield from self._complete(lease, answer))
 
     @recipe_method
     def extend(self, lease: Lease, by: timedelta | None = None) -> PatternProgram[Lease]:
-        """Have a lease last from now on once more, or for another time, and return it."""
+        """Extend a lease to `by` from now (default: the usual duration) and return it."""
         until = self._now() + (self.lease if by is None else by)
         changes = (self.entity.leased_until.set(until), self.entity.expires_at.set(until + self.life))
         yield from self._change_as_holder(lease, *changes)
@@ -109,101 +109,103 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
 
     @recipe_method
     def release(self, lease: Lease) -> PatternProgram[None]:
-        """Give up a request that was begun, so that it can be begun again at once."""
+        """Give up a request without an answer, so that another caller can begin it at once."""
         yield from self._release(lease)
 
     @recipe_method
     def find(self, request: str, *, scope: str | None = None) -> PatternProgram[Outcome | None]:
-        """Return what is known of a request, None if nothing is, or nothing any more."""
+        """Return the stored outcome of a request; None if there is none or it has expired."""
         key = self.key(scope=self.scope if scope is None else scope, request=request)
         return (yield from call_client(lambda db: db.get(key, consistent=True)))
 
     def complete_in(self, tx: Intents, lease: Lease, answer: T) -> Intent[Outcome]:
-        """Add the completion of a request that was begun to a transaction of yours: the answer with what it tells of.
+        """Add the completion of a request to your transaction, so that the answer commits with the work it describes.
 
-        Where the lease belongs to another by now, the transaction is cancelled and this intent is among those that failed.
+        If another caller holds the lease by now, the transaction is cancelled and this intent is among the failed ones.
         """
-        told, _ = self._encode_answer(lease, answer)
-        return tx.update(self._key_of(lease), *self._completion(told), when=self._mine(lease))
+        encoded, _ = self._encode_answer(lease, answer)
+        return tx.update(self._key_of(lease), *self._completion(encoded), when=self._mine(lease))
 
-    # How.
+    # Steps.
 
     def _acquire(
         self, scope: str | None, request: str, payload: Any, longest: timedelta
     ) -> PatternProgram[Lease | Answer[T]]:
-        asked = self._new_lease(scope, request, payload)
-        got, current = yield from self._create_outcome(asked)
+        lease = self._new_lease(scope, request, payload)
+        acquired, current = yield from self._create_outcome(lease)
         waiting = Waiting(longest)
         for _ in range(OVERTAKEN_MAX):
-            if got:
-                return asked
-            free = yield from self._wait_for_outcome(asked, current, waiting)
+            if acquired:
+                return lease
+            free = yield from self._wait_for_outcome(lease, current, waiting)
             if isinstance(free, Answer):
                 return free
-            asked = replace(asked, until=self._now() + self.lease)
+            lease = replace(lease, until=self._now() + self.lease)
             if free is None:
-                got, current = yield from self._create_outcome(asked)
+                acquired, current = yield from self._create_outcome(lease)
             else:
-                asked = replace(asked, token=max(asked.token, free.token + 1))
-                got, current = yield from self._take_over(asked, free)
-        raise InProgress(asked.scope, asked.request, asked.until)
+                lease = replace(lease, token=max(lease.token, free.token + 1))
+                acquired, current = yield from self._take_over(lease, free)
+        raise InProgress(lease.scope, lease.request, lease.until)
 
     def _wait_for_outcome(
-        self, asked: Lease, current: Outcome | None, waiting: Waiting
+        self, lease: Lease, current: Outcome | None, waiting: Waiting
     ) -> PatternProgram[Answer[T] | Outcome | None]:
-        """Return the answer, or what may be taken: an outcome that nobody holds, or None; wait while somebody does."""
-        key = self._key_of(asked)
+        """Wait while another caller holds the request; return its answer, or the outcome to take over (None: create one)."""
+        key = self._key_of(lease)
         while current is not None and current.state != "released":
-            if current.payload != asked.payload:
-                raise IdempotencyMismatch(asked.scope, asked.request)
+            if current.payload != lease.payload:
+                raise IdempotencyMismatch(lease.scope, lease.request)
             if current.state == "completed":
-                assert current.answer is not None, "what is completed has an answer"
-                before = current.holder != asked.holder  # else this very call did it, and its answer was lost
-                return Answer(self._adapter.validate_json(current.answer), replayed=before)
+                assert current.answer is not None, "a completed outcome has an answer"
+                replayed = (
+                    current.holder != lease.holder
+                )  # else this call wrote it, and the response was lost
+                return Answer(self._adapter.validate_json(current.answer), replayed=replayed)
             if current.state == "failed":
-                assert current.answer is not None, "what has failed says how"
-                raise StoredFailure(asked.scope, asked.request, *loads(current.answer))
+                assert current.answer is not None, "a failed outcome describes its failure"
+                raise StoredFailure(lease.scope, lease.request, *loads(current.answer))
             if current.leased_until is None or current.leased_until <= self._now():
-                break  # whoever had it is gone
+                break  # the holder's lease has expired
             seconds = waiting.next_s()
             if seconds is None:
-                raise InProgress(asked.scope, asked.request, current.leased_until)
+                raise InProgress(lease.scope, lease.request, current.leased_until)
             yield from pause(seconds)
             current = yield from call_client(lambda db: db.get(key, consistent=True))
         return current
 
-    def _create_outcome(self, asked: Lease) -> PatternProgram[tuple[bool, Outcome | None]]:
-        """Take a request that nobody knows of; return whether it was got, and what stands there if not."""
-        made = self._outcome(asked, "in_progress", None)
-        return (yield from self._surely(lambda db: db.create(made), asked.holder))
+    def _create_outcome(self, lease: Lease) -> PatternProgram[tuple[bool, Outcome | None]]:
+        """Create the outcome of a new request; return whether it was created, and the existing one if not."""
+        outcome = self._outcome(lease, "in_progress", None)
+        return (yield from self._surely(lambda db: db.create(outcome), lease.holder))
 
-    def _take_over(self, asked: Lease, current: Outcome) -> PatternProgram[tuple[bool, Outcome | None]]:
-        """Take a request that its holder has left; return whether it was got, and what stands there if not."""
-        kind, key, free = self.entity, self._key_of(asked), self._as_it_was(current)
+    def _take_over(self, lease: Lease, current: Outcome) -> PatternProgram[tuple[bool, Outcome | None]]:
+        """Take over a request whose holder gave it up or expired; return whether it worked, and the current outcome if not."""
+        kind, key, unchanged = self.entity, self._key_of(lease), self._as_it_was(current)
         changes = (
-            kind.state.set("in_progress"), kind.payload.set(asked.payload), kind.holder.set(asked.holder),
-            kind.token.set(asked.token), kind.leased_until.set(asked.until), kind.expires_at.set(asked.until + self.life),
+            kind.state.set("in_progress"), kind.payload.set(lease.payload), kind.holder.set(lease.holder),
+            kind.token.set(lease.token), kind.leased_until.set(lease.until), kind.expires_at.set(lease.until + self.life),
         )  # fmt: skip
-        return (yield from self._surely(lambda db: db.update(key, *changes, when=free), asked.holder))
+        return (yield from self._surely(lambda db: db.update(key, *changes, when=unchanged), lease.holder))
 
     def _complete(self, lease: Lease, value: Any) -> PatternProgram[Answer[T]]:
-        told, answer = self._encode_answer(lease, value)
-        yield from self._change_as_holder(lease, *self._completion(told))
+        encoded, answer = self._encode_answer(lease, value)
+        yield from self._change_as_holder(lease, *self._completion(encoded))
         return Answer(answer, replayed=False)
 
     def _end(self, lease: Lease, error: BaseException, *, final: bool) -> PatternProgram[None]:
         if final:
-            told = (self.entity.state.set("failed"), self.entity.answer.set(encode_failure(error)))
-            yield from self._change_as_holder(lease, *told, *self._over())
+            changes = (self.entity.state.set("failed"), self.entity.answer.set(encode_failure(error)))
+            yield from self._change_as_holder(lease, *changes, *self._over())
         else:
             yield from self._release(lease)
 
     def _release(self, lease: Lease) -> PatternProgram[None]:
-        # The item stays, for its token: a holder of long ago must not meet one that counts from the beginning.
+        # The item stays because of its token: if counting started again, a very old holder's token could be valid.
         yield from self._change_as_holder(lease, self.entity.state.set("released"), *self._over())
 
     def _change_as_holder(self, lease: Lease, *changes: Change[Outcome]) -> PatternProgram[None]:
-        """Change an outcome as its holder; `LeaseLost` for anybody else."""
+        """Change an outcome on condition that `lease` still holds it; otherwise raise `LeaseLost`."""
         key, mine = self._key_of(lease), self._mine(lease)
         done, current = yield from self._surely(lambda db: db.update(key, *changes, when=mine), lease.holder)
         if not done:
@@ -212,9 +214,10 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
     def _surely(
         self, write: Callable[[Db], Outcome], holder: str
     ) -> PatternProgram[tuple[bool, Outcome | None]]:
-        """Make a write that one holder alone can make, again where no answer came; return whether, or what stands there.
+        """Make a conditional write whose outcome names `holder`, repeating it while its result is unknown.
 
-        Where it is refused after that and the holder stands there, it was done and its answer lost.
+        Return whether it was made, and the current outcome if not. If a repetition is refused and the current outcome names
+        this holder, the first attempt was made and only its response was lost.
         """
         attempt = 1
         while True:
@@ -230,7 +233,7 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
             yield from pause(self.retry_policy.pause_s(attempt))
             attempt += 1
 
-    # What is written.
+    # Items, changes and conditions.
 
     def _mine(self, lease: Lease) -> Condition[Outcome]:
         return (self.entity.holder == lease.holder) & (self.entity.state == "in_progress")
@@ -239,8 +242,8 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
         same = (self.entity.holder == current.holder) & (self.entity.state == current.state)
         return same & self.entity.leased_until.eq(current.leased_until)
 
-    def _completion(self, told: str) -> tuple[Change[Outcome], ...]:
-        return self.entity.state.set("completed"), self.entity.answer.set(told), *self._over()
+    def _completion(self, answer: str) -> tuple[Change[Outcome], ...]:
+        return self.entity.state.set("completed"), self.entity.answer.set(answer), *self._over()
 
     def _over(self) -> tuple[Change[Outcome], ...]:
         return self.entity.leased_until.remove(), self.entity.expires_at.set(self._now() + self.life)
@@ -252,26 +255,26 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
             request,
             digest_of(payload),
             self.entropy.uuid(),
-            int(now.timestamp() * 1_000_000),  # so tokens grow also where an outcome was forgotten
+            int(now.timestamp() * 1_000_000),  # so tokens grow even after an outcome has expired
             now + self.lease,
         )
 
-    def _outcome(self, asked: Lease, state: State, answer: str | None) -> Outcome:
-        until = asked.until if state == "in_progress" else None
+    def _outcome(self, lease: Lease, state: State, answer: str | None) -> Outcome:
+        until = lease.until if state == "in_progress" else None
         return self.entity(
-            scope=asked.scope, request=asked.request, payload=asked.payload, state=state, answer=answer,
-            holder=asked.holder, token=asked.token, leased_until=until, expires_at=(until or self._now()) + self.life,
+            scope=lease.scope, request=lease.request, payload=lease.payload, state=state, answer=answer,
+            holder=lease.holder, token=lease.token, leased_until=until, expires_at=(until or self._now()) + self.life,
         )  # fmt: skip
 
-    def _encode_answer(self, asked: Lease, value: Any) -> tuple[str, T]:
-        """Return an answer as it is kept, and as everybody is given it; what cannot be read again is refused now."""
-        told = self._adapter.dump_json(value)
-        if len(told) > ANSWER_BYTES_MAX:
-            raise AnswerTooLarge(asked.scope, asked.request, len(told), ANSWER_BYTES_MAX)
-        return told.decode(), self._adapter.validate_json(told)
+    def _encode_answer(self, lease: Lease, value: Any) -> tuple[str, T]:
+        """Return an answer as JSON and as read back from it; fail now if it cannot be read back."""
+        encoded = self._adapter.dump_json(value)
+        if len(encoded) > ANSWER_BYTES_MAX:
+            raise AnswerTooLarge(lease.scope, lease.request, len(encoded), ANSWER_BYTES_MAX)
+        return encoded.decode(), self._adapter.validate_json(encoded)
 
-    def _key_of(self, asked: Lease) -> PrimaryKey[Outcome]:
-        return self.key(scope=asked.scope, request=asked.request)
+    def _key_of(self, lease: Lease) -> PrimaryKey[Outcome]:
+        return self.key(scope=lease.scope, request=lease.request)
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self.clock.now(), UTC)

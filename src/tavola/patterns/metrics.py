@@ -21,19 +21,19 @@ class Metric(Entity):
 
     @property
     def mean(self) -> Decimal | None:
-        """The average of what was added, None where there is nothing."""
+        """The average of what was added, None if nothing was."""
         return self.total / self.count if self.count else None
 
 
 class ProjectionMark(Entity):
-    """What an item has added to the numbers; give it a table and a key of source and projector."""
+    """What an item has contributed to the numbers; give it a table and a key of source and projector."""
 
     projector: Attr[str]
     source: Attr[str]  # the item's key
-    kind: Attr[str]  # the tag of its entity
-    place: Attr[str]  # of the record that was counted last, in the stream
+    kind: Attr[str]  # its type tag
+    place: Attr[str]  # position in the stream of the record counted last
     shares: Attr[dict[str, dict[str, Decimal]]] = attr(default_factory=dict)
-    expires: Attr[datetime | None] = attr(default=None)  # where the item is gone
+    expires: Attr[datetime | None] = attr(default=None)  # set when the item is deleted
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class FailedRecord:
 class Projected:
     """How many records of a batch were counted, were repeated, or failed."""
 
-    counted: int = 0  # items whose share in the numbers was renewed
+    counted: int = 0  # items whose shares were updated
     known: int = 0  # items whose records had been counted before
     failed: tuple[FailedRecord, ...] = ()
 
@@ -57,13 +57,13 @@ class Projected:
 class Rebuilt:
     """The differences from the table that a rebuild found and corrected."""
 
-    counted: int = 0  # items that were not counted, or not as they are
-    removed: int = 0  # items that were counted and are gone
-    unknown: int = 0  # marks whose item cannot be found by its key, left as they are
+    counted: int = 0  # items that were not counted, or with other shares
+    removed: int = 0  # items that were counted and no longer exist
+    unknown: int = 0  # marks whose item's key cannot be determined, left unchanged
 
 
 class ProjectionFailed(PatternError):
-    """Records that could not be counted; the others of the batch are."""
+    """Records that could not be counted; the rest of the batch was."""
 
     def __init__(self, failed: Sequence[FailedRecord]) -> None:
         self.failed = tuple(failed)

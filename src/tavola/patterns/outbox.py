@@ -15,10 +15,10 @@ order and numbered without gaps:
     transaction ──► OUTBOX#ticket/t1  [7: opened, 8: closed]  ──relay──► publish 7, 8 ──► remove 7, 8
 
 A relay publishes from the front of the list, then removes what it published. If it dies in between, an event is published
-again with the same number, which lets a consumer recognize the repetition. Aggregates are spread over lanes; a lease gives each
-lane to one relay at a time, and its fence keeps a relay that was presumed dead from removing anything.
+again with the same number, which lets a consumer recognize the repetition. Aggregates are spread over shards; a lease gives each
+shard to one relay at a time, and its fence keeps a relay that was presumed dead from removing anything.
 
-Cost: one extra write per change, one write per published batch, one index query per lane and round. What it gives up: delivery
+Cost: one extra write per change, one write per published batch, one index query per shard and round. What it gives up: delivery
 is at least once, and one item limits an aggregate's backlog to 400 KB.
 """
 
@@ -74,21 +74,21 @@ class StoredMessage(BaseModel):
 
 
 class OutgoingEvents(Entity):
-    """The unpublished events of one aggregate; give it a table, a key of aggregate, and a query by lane."""
+    """The unpublished events of one aggregate; give it a table, a key of aggregate, and a query by shard."""
 
     aggregate: Attr[str]
-    lane: Attr[int | None] = attr(default=None)  # None: no event waits
+    shard: Attr[int | None] = attr(default=None)  # None: no event waits
     published: Attr[int] = attr(default=0)  # in total
     fence: Attr[int] = attr(default=0)  # of the last relay that removed events
     messages: Attr[list[StoredMessage]] = attr(default_factory=list)
 
 
 class RelayLease(Entity):
-    """The right to publish the events of one lane; give it a table and a key of lane."""
+    """The right to publish the events of one shard; give it a table and a key of shard."""
 
-    lane: Attr[int]
+    shard: Attr[int]
     holder: Attr[str]
-    fence: Attr[int]  # grows with every holder, across all lanes
+    fence: Attr[int]  # grows with every holder, across all shards
     until: Attr[datetime]
 
 
@@ -136,7 +136,7 @@ class Relayed:
 
     published: int = 0
     failed: tuple[Unpublished, ...] = ()
-    lanes: tuple[int, ...] = ()  # that this relay held
+    shards: tuple[int, ...] = ()  # that this relay held
 
 
 def events_in(row: OutgoingEvents, fence: int) -> list[OutboxEvent]:
@@ -144,43 +144,43 @@ def events_in(row: OutgoingEvents, fence: int) -> list[OutboxEvent]:
     return [
         OutboxEvent(
             row.aggregate,
-            row.published + place,
+            row.published + position,
             each.message_id,
             each.kind,
             each.payload,
             each.at,
             fence,
         )
-        for place, each in enumerate(row.messages, start=1)
+        for position, each in enumerate(row.messages, start=1)
     ]
 
 
 O = TypeVar("O", bound=OutgoingEvents)  # noqa: E741 - one letter, as its kin have
 L = TypeVar("L", bound=RelayLease)
 
-LANES_MAX = 100
-# Events that are published before the list is cut: what a crash may publish again of one aggregate.
+SHARDS_MAX = 100
+# Events published before they are removed from the list: a crash may repeat this many of one aggregate.
 CUT_MAX = 20
-ROUND_MAX = 500  # of one aggregate in one round, so that the others have their turn
+ROUND_MAX = 500  # events of one aggregate per round, so that the others get their turn
 
-Cutting: TypeAlias = Literal["cleared", "cut", "lost"]
+Removal: TypeAlias = Literal["cleared", "removed", "lost"]
 
 _log = logging.getLogger("tavola.patterns")
 
 
 class RelaySuperseded(PatternError):
-    """A relay whose lane another relay has taken over; no event is lost."""
+    """A relay whose shard another relay has taken over; no event is lost."""
 
-    def __init__(self, lane: int) -> None:
-        self.lane = lane
-        super().__init__(f"Another relay has taken over lane {lane}; this one stops there")
+    def __init__(self, shard: int) -> None:
+        self.shard = shard
+        super().__init__(f"Another relay has taken over shard {shard}; this one stops there")
 
 
 @dataclass(slots=True)
 class _HeldLease:
     """A lease that this relay holds."""
 
-    lane: int
+    shard: int
     fence: int
     until: datetime
     published: int = 0
@@ -190,11 +190,11 @@ class _HeldLease:
 class Outbox(Recipe[D_co], Generic[D_co, O, L]):
     """Events by aggregate, and the relay that publishes them.
 
-    `waiting` is a sparse query class: its argument is lane, its sort part aggregate. An aggregate is always
-    in one of `lanes`, and a lane has one relay at a time, for `lease_for` beyond its last sign of life;
-    `reading` is how many lanes there were where they have become fewer. At most `backlog` events of an
-    aggregate wait: then changes of it are refused until a relay has caught up. With `archive` and `keep`,
-    what was published is kept so long.
+    `waiting` is a sparse query class with the argument shard and the sort part aggregate. Each aggregate belongs
+    to one of `shards` shards, and each shard to one relay at a time, until `lease_for` after its last sign of life.
+    After lowering `shards`, set `reading` to the former number, so that relays still read all of them. At most
+    `backlog` events of an aggregate wait; beyond that its changes are refused until a relay has caught up. With
+    `archive`, published events are stored for `keep`.
     """
 
     def __init__(
@@ -204,7 +204,7 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
         lease: type[L],
         waiting: type[Query[O]],
         *,
-        lanes: int = 1,
+        shards: int = 1,
         reading: int | None = None,
         lease_for: timedelta = timedelta(seconds=30),
         backlog: int = 200,
@@ -214,20 +214,20 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
         super().__init__(db)
         self.outgoing = outgoing
         self.lease = lease
-        self.waiting = query_class(outgoing, waiting, "lane", sorts=("aggregate",))
+        self.waiting = query_class(outgoing, waiting, "shard", sorts=("aggregate",))
         self.key = key_class(outgoing, "aggregate")
-        self.lease_key = key_class(lease, "lane")
-        if not 1 <= lanes <= LANES_MAX or (reading or lanes) < lanes:
+        self.lease_key = key_class(lease, "shard")
+        if not 1 <= shards <= SHARDS_MAX or (reading or shards) < shards:
             raise RecipeRefused(
-                outgoing.__name__, f"{lanes} lanes are outside 1 to {LANES_MAX}, or more than are read"
+                outgoing.__name__, f"{shards} shards are outside 1 to {SHARDS_MAX}, or more than are read"
             )
         if lease_for < timedelta(seconds=1):
             raise RecipeRefused(lease.__name__, f"a lease of {lease_for} is too short; give a second or more")
         if archive is not None:
             key_class(archive, "aggregate", "number")
             check_expires_with(archive, "expires")
-        self.lanes = lanes
-        self.reading = reading or lanes
+        self.shards = shards
+        self.reading = reading or shards
         self.lease_for = lease_for
         self.backlog = backlog
         self.archive = archive
@@ -235,10 +235,10 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
         self.holder = self.entropy.uuid()
 
     def add(self, writes: Intents, aggregate: str, *messages: Message) -> Intent[O]:
-        """Have messages told of what a transaction does, in their order; once for each aggregate of it.
+        """Add messages about an aggregate to a transaction, in order; call it once per aggregate and transaction.
 
-        Nothing is read for it. Where too many wait already, the transaction is cancelled, and the intent that this
-        returns is among those that failed.
+        It reads nothing. If too many events wait already, the transaction is cancelled and the returned intent is among
+        the failed ones.
         """
         if not messages:
             raise RecipeRefused(f"{self.outgoing.__name__}.add", "no message is given; give Message(…)")
@@ -248,44 +248,42 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
             for each in messages
         ]
         outgoing = self.outgoing
-        room = outgoing.messages.not_exists() | (outgoing.messages.size() <= self.backlog - len(stored))
+        has_capacity = outgoing.messages.not_exists() | (
+            outgoing.messages.size() <= self.backlog - len(stored)
+        )
         return writes.update(
             self.key(aggregate=aggregate),
             outgoing.messages.append(*stored),
-            outgoing.lane.set(self.lane_of(aggregate)),
+            outgoing.shard.set(crc32(aggregate.encode()) % self.shards),
             create=True,
-            when=room,
+            when=has_capacity,
         )
-
-    def lane_of(self, aggregate: str) -> int:
-        """Return the lane of an aggregate."""
-        return crc32(aggregate.encode()) % self.lanes
 
     @recipe_method
     def relay(
-        self, publish: Callable[[OutboxEvent], Any], *, lanes: Iterable[int] | None = None
+        self, publish: Callable[[OutboxEvent], Any], *, shards: Iterable[int] | None = None
     ) -> PatternProgram[Relayed]:
-        """Publish what waits, in each aggregate's order, and return what was done.
+        """Publish the waiting events, in order within each aggregate, and return the result of this round.
 
-        An event is published when `publish` returns. If it raises, its aggregate waits for the next round,
-        the others go on. Lanes that another relay holds are left to it.
+        An event is published when `publish` returns. If it raises, its aggregate waits for the next round
+        and the others go on. Shards that another relay holds are skipped.
         """
-        return (yield from self._round(publish, range(self.reading) if lanes is None else lanes))
+        return (yield from self._round(publish, range(self.reading) if shards is None else shards))
 
     @recipe_method
     def run(
         self,
         publish: Callable[[OutboxEvent], Any],
         *,
-        lanes: Iterable[int] | None = None,
+        shards: Iterable[int] | None = None,
         every_s: float = 1.0,
         until: Callable[[], bool] = lambda: False,
     ) -> PatternProgram[int]:
-        """Relay again and again, waiting where nothing was to be done, until told to stop; return how many."""
-        wanted = tuple(range(self.reading) if lanes is None else lanes)
+        """Relay repeatedly, pausing after a round without events, until `until` is true; return how many were published."""
+        read_shards = tuple(range(self.reading) if shards is None else shards)
         published = 0
         while not until():
-            done = yield from self._round(publish, wanted)
+            done = yield from self._round(publish, read_shards)
             published += done.published
             if not done.published:
                 yield from sleep(every_s)
@@ -293,89 +291,89 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
 
     @recipe_method
     def waiting_in(self, aggregate: str) -> PatternProgram[list[OutboxEvent]]:
-        """Return what waits of an aggregate, the next first."""
-        found = yield from self._row(aggregate)
-        return [] if found is None else events_in(found, found.fence)
+        """Return the waiting events of an aggregate, in order."""
+        row = yield from self._row(aggregate)
+        return [] if row is None else events_in(row, row.fence)
 
     @recipe_method
     def discard(self, aggregate: str, number: int) -> PatternProgram[OutboxEvent]:
-        """Give up the event that is next of its aggregate, because nobody can publish it, and return it.
+        """Drop the next event of an aggregate, because it cannot be published, and return it.
 
-        Of any other number it is an error: what comes before it must be published first.
+        Only the next event can be dropped: refuse any other number.
         """
-        found = yield from self._row(aggregate)
-        events = [] if found is None else events_in(found, found.fence)
-        if found is None or not events or events[0].number != number:
+        row = yield from self._row(aggregate)
+        events = [] if row is None else events_in(row, row.fence)
+        if row is None or not events or events[0].number != number:
             next_ = events[0].number if events else "none"
             raise RecipeRefused(
                 f"{aggregate} number {number}", f"it is not the next to be published, which is {next_}"
             )
-        if (yield from self._cut(found, events[:1], found.fence)) == "lost":
+        if (yield from self._remove_published(row, events[:1], row.fence)) == "lost":
             raise RecipeRefused(f"{aggregate} number {number}", "a relay has published it in this moment")
         return events[0]
 
     # A round.
 
-    def _round(self, publish: Callable[[OutboxEvent], Any], lanes: Iterable[int]) -> PatternProgram[Relayed]:
+    def _round(self, publish: Callable[[OutboxEvent], Any], shards: Iterable[int]) -> PatternProgram[Relayed]:
         turns: list[_HeldLease] = []
-        for lane in lanes:
-            turn = yield from self._take_lane(lane)
+        for shard in shards:
+            turn = yield from self._take_shard(shard)
             if turn is None:
                 continue
             turns.append(turn)
             try:
-                yield from self._lane(turn, publish)
+                yield from self._relay_shard(turn, publish)
             except RelaySuperseded as error:
                 _log.warning("%s", error)
             else:
-                yield from self._release_lane(turn)
+                yield from self._release_shard(turn)
         failed = tuple(each for turn in turns for each in turn.failed)
         for each in failed:
             _log.warning("%s cannot be published: %r; it is tried again", each.event.dedup_id, each.error)
-        return Relayed(sum(turn.published for turn in turns), failed, tuple(turn.lane for turn in turns))
+        return Relayed(sum(turn.published for turn in turns), failed, tuple(turn.shard for turn in turns))
 
-    def _lane(self, turn: _HeldLease, publish: Callable[[OutboxEvent], Any]) -> PatternProgram[None]:
+    def _relay_shard(self, turn: _HeldLease, publish: Callable[[OutboxEvent], Any]) -> PatternProgram[None]:
         cursor: str | None = None
         while True:
-            asked, here = self.waiting(lane=turn.lane), cursor
-            page = yield from call_client(lambda db: db.query(asked, cursor=here, limit=100))  # noqa: B023 - called at once
-            for found in page.items:
-                yield from self._aggregate(turn, found.aggregate, publish)
+            query, start = self.waiting(shard=turn.shard), cursor
+            page = yield from call_client(lambda db: db.query(query, cursor=start, limit=100))  # noqa: B023 - called at once
+            for row in page.items:
+                yield from self._relay_aggregate(turn, row.aggregate, publish)
             cursor = page.cursor
             if cursor is None:
                 return
 
-    def _aggregate(
+    def _relay_aggregate(
         self, turn: _HeldLease, aggregate: str, publish: Callable[[OutboxEvent], Any]
     ) -> PatternProgram[None]:
-        """Publish what waits of one aggregate, as long as nothing goes wrong."""
+        """Publish the waiting events of one aggregate until one fails."""
         done = 0
         while done < ROUND_MAX:
             row = yield from self._row(aggregate)
-            if row is None or row.lane is None:
+            if row is None or row.shard is None:
                 return  # the index was behind
             if row.fence > turn.fence:
-                raise RelaySuperseded(turn.lane)
+                raise RelaySuperseded(turn.shard)
             events = events_in(row, turn.fence)[:CUT_MAX]
-            out: list[OutboxEvent] = []
+            published: list[OutboxEvent] = []
             for event in events:
                 yield from self._check_lease(turn)
                 try:
                     yield from self._publish(publish, event)
-                except Exception as error:  # noqa: BLE001 - whatever a publisher raises
+                except Exception as error:  # noqa: BLE001 - a publisher may raise anything
                     turn.failed.append(Unpublished(event, error))
                     break
-                out.append(event)
-            turn.published += len(out)
-            done += len(out)
-            cutting: Cutting = "cut"
-            if out or not events:
-                cutting = yield from self._cut(row, out, turn.fence)
-            if cutting == "cleared" or len(out) < len(events):
+                published.append(event)
+            turn.published += len(published)
+            done += len(published)
+            removal: Removal = "removed"
+            if published or not events:
+                removal = yield from self._remove_published(row, published, turn.fence)
+            if removal == "cleared" or len(published) < len(events):
                 return
 
     def _publish(self, publish: Callable[[OutboxEvent], Any], event: OutboxEvent) -> PatternProgram[None]:
-        """Have an event published; on a loop, what is no coroutine function is done in a thread."""
+        """Publish one event; with an event loop, a plain function runs in a thread."""
         if isinstance(self.db, AsyncDb):
             if inspect.iscoroutinefunction(publish):
                 yield from call_client(lambda db: publish(event))
@@ -391,41 +389,42 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
                 "publish", "it is a coroutine function; give a plain one, or use connect_async"
             )
 
-    def _cut(self, row: O, out: list[OutboxEvent], fence: int) -> PatternProgram[Cutting]:
-        """Take published events off the front, and the aggregate out of its lane if nothing is left of it.
+    def _remove_published(self, row: O, published: list[OutboxEvent], fence: int) -> PatternProgram[Removal]:
+        """Remove published events from the front of the list, and the aggregate from its shard if none is left.
 
-        What was added meanwhile stays, and keeps it in. What another relay has cut already needs no cutting.
+        Events added meanwhile stay, and so does the aggregate. "lost": another relay has removed the events.
         """
         outgoing = self.outgoing
         changes: list[Change[O]] = [outgoing.fence.set(fence)]
-        changes += [outgoing.published.add(len(out))] if out else []
-        for place in range(len(out)):
-            changes.append(outgoing.messages[place].remove())  # type: ignore[misc, arg-type]  # a member may go
+        changes += [outgoing.published.add(len(published))] if published else []
+        for position in range(len(published)):
+            changes.append(outgoing.messages[position].remove())  # type: ignore[misc, arg-type]  # a list element
         mine = outgoing.fence.not_exists() | (outgoing.fence <= fence)
         same = outgoing.published == row.published
         if row.published == 0:
             same = same | outgoing.published.not_exists()
-        if len(out) == len(row.messages):
+        if len(published) == len(row.messages):
             alone = outgoing.messages.size() == len(row.messages)
             if not row.messages:
                 alone = alone | outgoing.messages.not_exists()
-            if (yield from self._write(row, [*changes, outgoing.lane.remove()], mine & same & alone, out)):
+            when = mine & same & alone
+            if (yield from self._write(row, [*changes, outgoing.shard.remove()], when, published)):
                 return "cleared"
-        if out and (yield from self._write(row, changes, mine & same, out)):
-            return "cut"
+        if published and (yield from self._write(row, changes, mine & same, published)):
+            return "removed"
         return "lost"
 
     def _write(
-        self, row: O, changes: list[Change[O]], when: Condition[O], out: list[OutboxEvent]
+        self, row: O, changes: list[Change[O]], when: Condition[O], published: list[OutboxEvent]
     ) -> PatternProgram[bool]:
-        """Change a row, and archive what was published; return whether the row was as it had to be."""
+        """Change a row and archive the published events; return whether the condition held."""
         key = self.key(aggregate=row.aggregate)
         archive = self.archive
         expires = self._now().replace(microsecond=0) + self.keep
 
         def fill(writes: Transaction) -> None:
             writes.update(key, *changes, when=when)
-            for event in out if archive is not None else ():
+            for event in published if archive is not None else ():
                 assert archive is not None
                 writes.put(
                     archive(
@@ -460,43 +459,43 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
 
     # Leases.
 
-    def _take_lane(self, lane: int) -> PatternProgram[_HeldLease | None]:
-        """Take a lane that is free, and return the turn; None: another relay holds it."""
-        key = self.lease_key(lane=lane)
-        found = yield from call_client(lambda db: db.get(key, consistent=True))
+    def _take_shard(self, shard: int) -> PatternProgram[_HeldLease | None]:
+        """Take over a free shard; return None if another relay holds it."""
+        key = self.lease_key(shard=shard)
+        current = yield from call_client(lambda db: db.get(key, consistent=True))
         now = self._now()
-        if found is not None and found.until > now and found.holder != self.holder:
+        if current is not None and current.until > now and current.holder != self.holder:
             return None
-        fence = max(int(now.timestamp() * 1000), 0 if found is None else found.fence + 1)
-        made = self.lease(lane=lane, holder=self.holder, fence=fence, until=now + self.lease_for)
-        free = self.lease.fence.not_exists() if found is None else self.lease.fence == found.fence
+        fence = max(int(now.timestamp() * 1000), 0 if current is None else current.fence + 1)
+        lease = self.lease(shard=shard, holder=self.holder, fence=fence, until=now + self.lease_for)
+        free = self.lease.fence.not_exists() if current is None else self.lease.fence == current.fence
         try:
-            yield from call_client(lambda db: db.put(made, when=free))
+            yield from call_client(lambda db: db.put(lease, when=free))
         except ConditionFailed:
             return None
-        return _HeldLease(lane, fence, made.until)
+        return _HeldLease(shard, fence, lease.until)
 
     def _check_lease(self, turn: _HeldLease) -> PatternProgram[None]:
-        """Make sure that a lane is still this relay's; nothing is published otherwise."""
+        """Renew the lease of a shard in its second half; raise `RelaySuperseded` if another relay holds it."""
         now = self._now()
         if now < turn.until - self.lease_for / 2:
             return
         until = now + self.lease_for
-        key = self.lease_key(lane=turn.lane)
+        key = self.lease_key(shard=turn.shard)
         try:
             yield from call_client(
                 lambda db: db.update(key, self.lease.until.set(until), when=self.lease.fence == turn.fence)
             )
         except ConditionFailed:
-            raise RelaySuperseded(turn.lane) from None
+            raise RelaySuperseded(turn.shard) from None
         turn.until = until
 
-    def _release_lane(self, turn: _HeldLease) -> PatternProgram[None]:
-        """Let others have a lane; who has taken it meanwhile keeps it."""
-        key = self.lease_key(lane=turn.lane)
-        over = self.lease.until.set(self._now())
+    def _release_shard(self, turn: _HeldLease) -> PatternProgram[None]:
+        """Give up a shard; if another relay holds it by now, do nothing."""
+        key = self.lease_key(shard=turn.shard)
+        expired = self.lease.until.set(self._now())
         try:
-            yield from call_client(lambda db: db.update(key, over, when=self.lease.fence == turn.fence))
+            yield from call_client(lambda db: db.update(key, expired, when=self.lease.fence == turn.fence))
         except ConditionFailed:
             pass
 

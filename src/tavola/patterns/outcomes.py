@@ -25,10 +25,10 @@ class Outcome(Entity):
 
     scope: Attr[str]  # whose request it is: a tenant, a kind of request
     request: Attr[str]  # the key that the caller chose for it
-    payload: Attr[str]  # a digest of what was asked
+    payload: Attr[str]  # a digest of the request's payload
     state: Attr[State]
-    answer: Attr[str | None] = attr(default=None)  # JSON; of a failure, what it was
-    holder: Attr[str]  # who took it last
+    answer: Attr[str | None] = attr(default=None)  # JSON; for a failure, its type and message
+    holder: Attr[str]  # the caller that acquired it last
     token: Attr[int]  # greater for each holder
     leased_until: Attr[datetime | None] = attr(default=None)
     expires_at: Attr[datetime]  # the table's time to live
@@ -39,7 +39,7 @@ class Answer(Generic[T]):
     """The answer to a request."""
 
     value: T
-    replayed: bool  # it was done before, and this is the answer that was given then
+    replayed: bool  # the request was completed before; this is the stored answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +53,12 @@ class Lease:
     token: int
     until: datetime
 
-    @property
-    def named(self) -> str:
-        """How errors name the request."""
-        return named(self.scope, self.request)
+    def __str__(self) -> str:
+        return describe_request(self.scope, self.request)
 
 
-def named(scope: str, request: str) -> str:
-    """Return how errors name a request."""
+def describe_request(scope: str, request: str) -> str:
+    """Return the name of a request for error messages."""
     return f"Request {request!r} of {scope!r}"
 
 
@@ -73,7 +71,7 @@ class IdempotencyMismatch(PatternError):
         self.scope = scope
         self.request = request
         super().__init__(
-            f"{named(scope, request)} came before with another payload; give a new key to what is another request"
+            f"{describe_request(scope, request)} came before with another payload; give a new key to what is another request"
         )
 
 
@@ -86,9 +84,9 @@ class InProgress(PatternError):
     def __init__(self, scope: str, request: str, until: datetime) -> None:
         self.scope = scope
         self.request = request
-        self.until = until  # when the lease ends, and another may begin
+        self.until = until  # when the lease ends and another caller may begin
         super().__init__(
-            f"{named(scope, request)} is being done elsewhere; its lease ends at {until.isoformat()}, try again or wait"
+            f"{describe_request(scope, request)} is being done elsewhere; its lease ends at {until.isoformat()}, try again or wait"
         )
 
 
@@ -100,10 +98,10 @@ class LeaseLost(PatternError):
 
     def __init__(self, lease: Lease, found: Any) -> None:
         self.lease = lease
-        self.found = found  # the outcome as it stands, None if there is none any more
+        self.found = found  # the current outcome, None if it no longer exists
         holder = "nobody" if found is None else f"the holder of token {found.token}"
         super().__init__(
-            f"{lease.named} took longer than its lease, and belongs to {holder} by now, not to token {lease.token}; give a "
+            f"{lease} took longer than its lease, and belongs to {holder} by now, not to token {lease.token}; give a "
             "longer lease, or extend it while working"
         )
 
@@ -117,9 +115,9 @@ class StoredFailure(PatternError):
     def __init__(self, scope: str, request: str, error_type: str, message: str) -> None:
         self.scope = scope
         self.request = request
-        self.error_type = error_type  # the class of the error that it failed with
+        self.error_type = error_type  # class name of the original error
         self.message = message
-        super().__init__(f"{named(scope, request)} failed before with {error_type}: {message}")
+        super().__init__(f"{describe_request(scope, request)} failed before with {error_type}: {message}")
 
 
 class AnswerTooLarge(PatternError):
@@ -132,6 +130,6 @@ class AnswerTooLarge(PatternError):
         self.request = request
         self.size = size
         super().__init__(
-            f"The answer to {named(scope, request)} is {size:,} bytes, and an outcome holds {bytes_max:,}; answer with less, such "
+            f"The answer to {describe_request(scope, request)} is {size:,} bytes, and an outcome holds {bytes_max:,}; answer with less, such "
             "as where the rest is"
         )

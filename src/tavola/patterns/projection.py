@@ -87,11 +87,11 @@ E = TypeVar("E", bound=Entity)
 M = TypeVar("M", bound=Metric)
 K = TypeVar("K", bound=ProjectionMark)
 
-Given: TypeAlias = Mapping[str, Any] | Iterable[Mapping[str, Any] | AnyChange]
+Records: TypeAlias = Mapping[str, Any] | Iterable[Mapping[str, Any] | AnyChange]
 
-ROUNDS_MAX = 8  # how often a batch is worked out again that another reader was faster with
-FILLING = "!fill"  # marks a fill that is under way; no item has it for its source
-NEVER = "0"  # the place of an item that no record was counted of
+ROUNDS_MAX = 8  # how often a batch is tried again because another reader was faster
+FILLING = "!fill"  # source of the mark that exists during a fill; no item has this source
+NEVER = "0"  # position of an item whose records were never counted
 
 _log = logging.getLogger("tavola.patterns")
 
@@ -107,11 +107,11 @@ class Renewal(Generic[K]):
 
 
 class Projector(Recipe[D_co], Generic[D_co, M, K]):
-    """Numbers about the entities of a table, kept by its stream.
+    """Numbers about the entities of a table, maintained from its stream.
 
-    `name` tells the marks of several projectors apart. The mark of an item that is gone stays for as long
-    as an old record may still come again, `keep`. `reports_failures` is for a Lambda mapping with
-    ReportBatchItemFailures; without it, what fails is raised and the whole batch comes again.
+    `name` distinguishes the marks of several projectors. The mark of a deleted item stays for `keep`, as long as an old
+    record may be repeated. `reports_failures` is for a Lambda event source mapping with ReportBatchItemFailures; without it,
+    a failure is raised and the whole batch is delivered again.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
     def of(
         self, entity: type[E]
     ) -> Callable[[Callable[[E], Iterable[Share]]], Callable[[E], Iterable[Share]]]:
-        """Decorate the function that says what an entity adds to the numbers; it looks at nothing else."""
+        """Decorate the function that returns an entity's shares of the numbers; it must depend on nothing else."""
         if shape_of(entity).home is not self.table:
             raise RecipeRefused(entity.__name__, f"it lives in another table than {self.table.__name__}")
         if issubclass(entity, self.metric | self.mark):
@@ -164,7 +164,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
     def handler(
         self, event: Mapping[str, Any], context: object = None
     ) -> PatternProgram[dict[str, Any] | None]:
-        """Count the records of an event, as a Lambda function; those that fail are reported, and come again."""
+        """Count the records of an event, as a Lambda function; failed records are reported and delivered again."""
         done = yield from self._apply(event, None)
         for each in done.failed:
             _log.error(
@@ -177,15 +177,15 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         return None
 
     @recipe_method
-    def apply(self, records: Given, *, stream: str | None = None) -> PatternProgram[Projected]:
-        """Count records, or changes made of them; `stream` is the ARN where they do not tell it."""
+    def apply(self, records: Records, *, stream: str | None = None) -> PatternProgram[Projected]:
+        """Count records, or changes made from them; `stream` is the stream's ARN if the records do not contain it."""
         return (yield from self._apply(records, stream))
 
     @recipe_method
     def follow(self, subscription: Subscription | AsyncSubscription) -> PatternProgram[int]:
-        """Count what a subscription gives until it ends, and return how many changes that were.
+        """Count the changes of a subscription until it ends, and return their number.
 
-        Changes that cannot be counted are a `ProjectionFailed`, and come first when the subscription goes on.
+        If changes cannot be counted, raise `ProjectionFailed`; the subscription delivers them first when it continues.
         """
         if isinstance(subscription, AsyncSubscription) != isinstance(self.db, AsyncDb):
             raise RecipeRefused(
@@ -203,17 +203,16 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
 
     @recipe_method
     def value(self, name: str, part: str = "all") -> PatternProgram[M]:
-        """Return a number as it is now; one that nothing was added to is 0."""
+        """Return a number's current value; 0 if nothing was added to it."""
         key = self.metric_key(name=name, part=part)
         found = yield from call_client(lambda db: db.get(key, consistent=True))
         return self.metric(name=name, part=part) if found is None else found
 
     @recipe_method
     def recount(self) -> PatternProgram[Sums]:
-        """Return what the numbers come to by the items themselves, reading the whole table; nothing is written.
+        """Compute the numbers from the items, by a scan of the whole table, without writing anything.
 
-        It agrees with what is kept once the stream was read to its end; an item that has expired counts
-        there until it is deleted.
+        The result equals the stored numbers once the stream is read to its end; an expired item counts until it is deleted.
         """
         sums: Sums = {}
         cursor: str | None = None
@@ -225,10 +224,10 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
 
     @recipe_method
     def rebuild(self) -> PatternProgram[Rebuilt]:
-        """Bring the numbers to what the table says, reading all of it; the stream may be read meanwhile.
+        """Correct the numbers from a scan of the whole table; the stream may be read meanwhile.
 
-        For items that were there before the projector was, a function that counts otherwise now, and
-        changes that the stream lost. What comes by the stream later is counted from what is found here.
+        For items older than the projector, for a share function that has changed, and for changes that the stream lost.
+        Later records are counted relative to what is found here.
         """
         counted = removed = unknown = 0
         filling = yield from self._marks_of([FILLING])
@@ -238,11 +237,11 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         cursor: str | None = None
         while True:
             found, cursor = yield from self._scan_page(cursor)
-            counted += yield from self._put_right(found, fresh=fresh)
+            counted += yield from self._correct_marks(found, fresh=fresh)
             if cursor is None:
                 break
         if fresh:
-            return Rebuilt(counted)  # nothing was counted before, so nothing that is gone can have been
+            return Rebuilt(counted)  # nothing was counted before, so no deleted item can have been
         while True:
             marks, cursor = yield from self._marks(cursor)
             gone, lost = yield from self._release(marks)
@@ -252,20 +251,20 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
 
     @recipe_method
     def fill(self, entities: Iterable[Entity]) -> PatternProgram[int]:
-        """Count items that were just stored and are counted nowhere yet, in batches; return how many have shares.
+        """Count items that were just stored and are not counted yet, in batches; return how many have shares.
 
-        For loading a table, while nobody reads its stream: much faster than `rebuild`, and without its care. An
-        item that is given twice counts twice. Marks and numbers are not written together here, so what is broken off
-        must be begun again without them: until then, `fill` and `rebuild` refuse to go on from it.
+        For loading a table while its stream is not read: much faster than `rebuild`, and less careful. An item given twice
+        counts twice. Marks and numbers are not written in one transaction, so an interrupted fill must start again after
+        deleting both: until then, `fill` and `rebuild` refuse to run.
         """
         renewals: list[Renewal[K]] = []
         for entity in entities:
             shares = self.shares_of(entity)
             if shares:
                 renewals.append(self._correction(entity, self._source(entity), shares, None))
-        begun = self.mark(projector=self.name, source=FILLING, kind="", place=NEVER)
+        fill_mark = self.mark(projector=self.name, source=FILLING, kind="", place=NEVER)
         try:
-            yield from call_client(lambda db: db.create(begun))
+            yield from call_client(lambda db: db.create(fill_mark))
         except ItemExists as error:
             raise self._broken_off() from error
         yield from call_client(lambda db: db.put_many([each.mark for each in renewals]))
@@ -279,11 +278,11 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
             try:
                 yield from write_together(lambda writes, part=part: self._add(writes, part))  # type: ignore[misc]  # of `together`'s shape
             except TavolaError as error:
-                if len(part) == 1 or not lasting(error):
+                if len(part) == 1 or not is_permanent(error):
                     raise
-                half = len(part) // 2  # some local servers take fewer in one transaction
+                half = len(part) // 2  # some local servers accept fewer writes in one transaction
                 parts += [part[half:], part[:half]]
-        yield from call_client(lambda db: db.delete(key_of(self.mark, {}, begun)))
+        yield from call_client(lambda db: db.delete(key_of(self.mark, {}, fill_mark)))
         return len(renewals)
 
     def _broken_off(self) -> RecipeRefused:
@@ -294,57 +293,57 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         )
 
     def shares_of(self, entity: Entity | None) -> Shares:
-        """Return what an item adds to the numbers; nothing, if it is gone or of no entity that was declared."""
+        """Return an item's shares of the numbers; none if it is deleted or of an entity without a function."""
         return self.declared.shares_of(entity)
 
     # Records.
 
-    def _apply(self, given: Given, stream: str | None) -> PatternProgram[Projected]:
-        standings = self.declared.last_states(self._changes(given, stream))
+    def _apply(self, records: Records, stream: str | None) -> PatternProgram[Projected]:
+        states = self.declared.last_states(self._changes(records, stream))
         failed = [
             FailedRecord(sequence, each.error)
-            for each in standings.values()
+            for each in states.values()
             if each.error is not None
             for sequence in each.sequences
         ]
-        wanted = [each for each in standings.values() if each.moved and each.error is None]
+        pending = [each for each in states.values() if each.moved and each.error is None]
         counted = known = 0
         for _ in range(ROUNDS_MAX):
-            renewals = yield from self._renewals(wanted)
-            known += len(wanted) - len(renewals)
-            wanted = []
-            packs = list(group_by_transaction(renewals))
-            while packs:
-                pack = packs.pop()
+            renewals = yield from self._renewals(pending)
+            known += len(pending) - len(renewals)
+            pending = []
+            groups = list(group_by_transaction(renewals))
+            while groups:
+                group = groups.pop()
                 try:
-                    yield from self._commit(pack)
-                    counted += len(pack)
+                    yield from self._commit(group)
+                    counted += len(group)
                 except TavolaError as error:
                     if is_mark_conflict(error):
-                        wanted += [standings[each.mark.source] for each in pack]
-                    elif len(pack) > 1 and lasting(error):
-                        half = len(pack) // 2  # so that the others do not wait for one
-                        packs += [pack[half:], pack[:half]]
+                        pending += [states[each.mark.source] for each in group]
+                    elif len(group) > 1 and is_permanent(error):
+                        half = len(group) // 2  # so that one bad item does not hold up the others
+                        groups += [group[half:], group[:half]]
                     else:
-                        failed += [FailedRecord(s, error) for each in pack for s in each.sequences]
-            if not wanted:
+                        failed += [FailedRecord(s, error) for each in group for s in each.sequences]
+            if not pending:
                 break
         contended = ProjectionContended()
-        failed += [FailedRecord(sequence, contended) for each in wanted for sequence in each.sequences]
+        failed += [FailedRecord(sequence, contended) for each in pending for sequence in each.sequences]
         return Projected(counted, known, tuple(sorted(failed, key=lambda each: int(each.sequence))))
 
-    def _changes(self, given: Given, stream: str | None) -> Iterator[AnyChange]:
-        for each in (given,) if isinstance(given, Mapping) else given:
+    def _changes(self, records: Records, stream: str | None) -> Iterator[AnyChange]:
+        for each in (records,) if isinstance(records, Mapping) else records:
             if isinstance(each, EntityChange | RawChange):
                 yield each
             else:
                 yield from changes_of(self.table, each, stream=stream)
 
-    def _renewals(self, standings: Sequence[ItemState]) -> PatternProgram[list[Renewal[K]]]:
-        """Return the marks to be renewed; those that know the records already are left out."""
-        marks = yield from self._marks_of([each.source for each in standings])
+    def _renewals(self, states: Sequence[ItemState]) -> PatternProgram[list[Renewal[K]]]:
+        """Return the marks to replace, without those that include the records already."""
+        marks = yield from self._marks_of([each.source for each in states])
         renewals: list[Renewal[K]] = []
-        for each, before in zip(standings, marks, strict=True):
+        for each, before in zip(states, marks, strict=True):
             if before is None or before.place < each.place:
                 renewals.append(self._renewal(each, before))
         return renewals
@@ -357,36 +356,36 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         keys = [self.mark_key(source=source, projector=self.name) for source in sources]
         return (yield from call_client(lambda db: db.get_many(keys, consistent=True)))
 
-    def _renewal(self, standing: ItemState, before: K | None) -> Renewal[K]:
+    def _renewal(self, state: ItemState, before: K | None) -> Renewal[K]:
         expires = None
-        if standing.gone:
+        if state.gone:
             expires = datetime.fromtimestamp(int(self.clock.now()), UTC) + self.keep
         mark = self.mark(
             projector=self.name,
-            source=standing.source,
-            kind=standing.tag,
-            place=standing.place,
-            shares=standing.shares,
+            source=state.source,
+            kind=state.tag,
+            place=state.place,
+            shares=state.shares,
             expires=expires,
         )
-        change = difference({} if before is None else before.shares, standing.shares)
-        return Renewal(mark, before, change, standing.sequences)
+        change = difference({} if before is None else before.shares, state.shares)
+        return Renewal(mark, before, change, state.sequences)
 
-    def _commit(self, pack: Sequence[Renewal[K]]) -> PatternProgram[None]:
-        """Renew marks and change the numbers by that, together; each mark must be as it was read."""
+    def _commit(self, group: Sequence[Renewal[K]]) -> PatternProgram[None]:
+        """Replace marks and change the numbers accordingly in one transaction, if each mark is unchanged since it was read."""
 
         def fill(writes: Transaction) -> None:
-            for each in pack:
+            for each in group:
                 if each.before is None:
                     writes.create(each.mark)
                 else:
                     writes.put(each.mark, when=self.mark.place == each.before.place)
-            self._add(writes, sum_changes([each.change for each in pack]).items())
+            self._add(writes, sum_changes([each.change for each in group]).items())
 
         yield from write_together(fill)
 
     def _add(self, writes: Transaction, numbers: Iterable[tuple[Number, Sum]]) -> None:
-        """Fill a transaction with what numbers change by."""
+        """Add the changes of numbers to a transaction."""
         for (name, part), by in numbers:
             changes = [self.metric.count.add(by.count)] if by.count else []
             changes += [self.metric.total.add(by.total)] if by.total else []
@@ -408,33 +407,33 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         return list(page.items), page.cursor
 
     def _has_marks(self) -> PatternProgram[bool]:
-        """Return whether this projector has marked anything."""
+        """Return whether this projector has any mark."""
         page = yield from call_client(
             lambda db: db.scan(self.mark, where=self.mark.projector == self.name, limit=1, consistent=True)
         )
         return bool(page.items)
 
-    def _put_right(self, found: Sequence[Entity], *, fresh: bool) -> PatternProgram[int]:
-        """Renew the marks of items that say otherwise than the items; return how many.
+    def _correct_marks(self, found: Sequence[Entity], *, fresh: bool) -> PatternProgram[int]:
+        """Replace the marks of items whose shares have changed; return how many.
 
-        Where nothing was marked when it began, none is looked for: one that was made since is not written over.
+        If there were no marks at the start (`fresh`), none is read: the write is conditional on the mark's absence.
         """
         sources = [self._source(entity) for entity in found]
         read: Sequence[K | None] = [None] * len(found) if fresh else (yield from self._marks_of(sources))
         renewals: list[Renewal[K]] = []
-        unlike: list[tuple[Entity, str, K]] = []
+        outdated: list[tuple[Entity, str, K]] = []
         for entity, source, mark in zip(found, sources, read, strict=True):
             shares = self.shares_of(entity)
             if mark is None and shares:
-                # Whatever becomes of the item is a record that is not counted yet, and is counted from here.
+                # Any later change of the item is a record that is not counted yet, and is counted relative to this.
                 renewals.append(self._correction(entity, source, shares, None))
             elif mark is not None and mark.shares != shares:
-                unlike.append((entity, source, mark))
-        # The item is read after its mark: so it is no older than what the mark knows.
-        again = yield from self._get_many([self._key(entity) for entity, _, _ in unlike])
+                outdated.append((entity, source, mark))
+        # The item is read after its mark, so it is at least as new as the mark.
+        current = yield from self._get_many([self._key(entity) for entity, _, _ in outdated])
         renewals += [
             self._correction(entity, source, self.shares_of(entity), mark)
-            for (_, source, mark), entity in zip(unlike, again, strict=True)
+            for (_, source, mark), entity in zip(outdated, current, strict=True)
             if entity is not None
         ]
         return (yield from self._replace_marks(renewals))
@@ -444,8 +443,8 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         return self._renewal(ItemState(source, shape_of(type(entity)).name, place + "+", shares), mark)
 
     def _release(self, marks: Sequence[K]) -> PatternProgram[tuple[int, int]]:
-        """Take back what items added that are gone; return how many, and how many marks lead nowhere."""
-        keyed: list[tuple[K, PrimaryKey[Any]]] = []
+        """Subtract the shares of deleted items; return how many, and how many marks belong to no known item."""
+        with_keys: list[tuple[K, PrimaryKey[Any]]] = []
         lost = 0
         for mark in marks:
             entity = self.table.entities.get(mark.kind)
@@ -454,13 +453,13 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
             try:
                 if entity is None:
                     raise ItemUnreadable(mark.kind, "there is no such entity now")
-                keyed.append((mark, key_of(entity, parse_source(mark.source, entity))))
+                with_keys.append((mark, key_of(entity, parse_source(mark.source, entity))))
             except ItemUnreadable:
                 lost += 1
-        found = yield from self._get_many([key for _, key in keyed])
+        found = yield from self._get_many([key for _, key in with_keys])
         renewals = [
             self._renewal(ItemState(mark.source, mark.kind, mark.place + "+", gone=True), mark)
-            for (mark, _), entity in zip(keyed, found, strict=True)
+            for (mark, _), entity in zip(with_keys, found, strict=True)
             if entity is None
         ]
         return (yield from self._replace_marks(renewals)), lost
@@ -469,19 +468,19 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         return (yield from call_client(lambda db: db.get_many(keys, consistent=True))) if keys else []
 
     def _replace_marks(self, renewals: Sequence[Renewal[K]]) -> PatternProgram[int]:
-        """Renew marks and return how many, but not those for which a record of the stream was faster: that is newer."""
+        """Replace marks and return how many; skip a mark that a stream record has replaced meanwhile, which is newer."""
         done = 0
-        # Neighbours change the same numbers, so that more of them go into one transaction.
-        packs = list(group_by_transaction(sorted(renewals, key=lambda each: sorted(each.change))))
-        while packs:
-            pack = packs.pop()
+        # Neighbours change the same numbers, so more of them fit into one transaction.
+        groups = list(group_by_transaction(sorted(renewals, key=lambda each: sorted(each.change))))
+        while groups:
+            group = groups.pop()
             try:
-                yield from self._commit(pack)
-                done += len(pack)
+                yield from self._commit(group)
+                done += len(group)
             except TavolaError as error:
-                if len(pack) > 1 and (is_mark_conflict(error) or lasting(error)):
-                    half = len(pack) // 2  # one of them stands in the way of the others
-                    packs += [pack[half:], pack[:half]]
+                if len(group) > 1 and (is_mark_conflict(error) or is_permanent(error)):
+                    half = len(group) // 2  # one of them makes the whole transaction fail
+                    groups += [group[half:], group[:half]]
                 elif not is_mark_conflict(error):
                     raise
         return done
@@ -494,14 +493,14 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
 
 
 def is_mark_conflict(error: TavolaError) -> bool:
-    """Return whether a transaction was cancelled because a mark was renewed meanwhile."""
+    """Return whether a transaction was cancelled because a mark was replaced meanwhile."""
     return isinstance(error, TransactionCancelled) and any(
         reason.kind in ("exists", "condition") for reason in error.reasons if reason is not None
     )
 
 
-def lasting(error: TavolaError) -> bool:
-    """Return whether the same transaction would fail again, for what is in it and not for what is around."""
+def is_permanent(error: TavolaError) -> bool:
+    """Return whether the same transaction would fail again because of its content."""
     if isinstance(error, TransactionCancelled):
         return any(reason.kind in ("too_large", "invalid") for reason in error.reasons if reason is not None)
     if isinstance(error, Fault):

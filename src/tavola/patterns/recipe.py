@@ -28,7 +28,7 @@ from tavola.client.retries import RetryPolicy
 from tavola.clock import Clock, pause
 from tavola.entropy import Entropy
 from tavola.errors import TavolaError
-from tavola.model import Entity, PrimaryKey, Query, shape_of
+from tavola.model import Entity, PrimaryKey, Query, Selection, shape_of
 
 D = TypeVar("D", bound=Db | AsyncDb)
 D_co = TypeVar("D_co", bound=Db | AsyncDb, covariant=True)
@@ -119,6 +119,28 @@ def query_all(page: Callable[[Db, str | None], Page[E]]) -> PatternProgram[list[
             return entities
 
 
+def query_slice(
+    query: Selection[E],
+    limit: int | None,
+    cursor: str | None = None,
+    *,
+    newest_first: bool = False,
+    consistent: bool | None = None,
+) -> PatternProgram[Slice[E]]:
+    """Return one page of a query; everything if neither limit nor cursor is given."""
+    if limit is None and cursor is None:
+        entities = yield from query_all(
+            lambda db, start: db.query(query, cursor=start, newest_first=newest_first, consistent=consistent)
+        )
+        return Slice(tuple(entities), None)
+    page = yield from call_client(
+        lambda db: db.query(
+            query, limit=limit or 100, cursor=cursor, newest_first=newest_first, consistent=consistent
+        )
+    )
+    return Slice(tuple(page.items), page.cursor)
+
+
 class Recipe(Generic[D_co]):
     """A pattern that works on a client's tables; subclass it and write its methods with `recipe_method`."""
 
@@ -191,12 +213,12 @@ def key_class(entity: type[E], *parts: str) -> type[PrimaryKey[E]]:
     shape = shape_of(entity)
     if shape.key is None:
         _refuse(entity, "Key", parts)
-    found = getattr(entity, shape.key.name)
-    assert isinstance(found, type)
-    assert issubclass(found, PrimaryKey)
+    declared = getattr(entity, shape.key.name)
+    assert isinstance(declared, type)
+    assert issubclass(declared, PrimaryKey)
     if set(shape.key.partition) != set(parts):
         _refuse(entity, shape.key.name, parts)
-    return found
+    return declared
 
 
 def query_class(
@@ -207,9 +229,9 @@ def query_class(
     if pattern.owner is not entity:
         raise RecipeRefused(pattern.place, f"the pattern is of {entity.__name__}; give a query class of that")
     if set(pattern.partition) != set(parts) or pattern.sorts[: len(sorts)] != sorts:
-        told = f", and sort parts {', '.join(sorts)} first" if sorts else ""
+        sort_parts = f", and sort parts {', '.join(sorts)} first" if sorts else ""
         raise RecipeRefused(
-            pattern.place, f"the pattern asks it with {', '.join(parts)}{told}; declare it so"
+            pattern.place, f"the pattern asks it with {', '.join(parts)}{sort_parts}; declare it so"
         )
     return query
 

@@ -13,13 +13,13 @@ from typing import Any, Generic, TypeVar
 
 from tavola.model import Attr, Entity, PrimaryKey, Query, Shape, attr, shape_of
 from tavola.patterns.audit import (
-    SEAL,
+    CHAIN_DIGEST,
     AuditEntry,
     ChangeKind,
     Difference,
     differences,
+    digest_values,
     index_keys,
-    seal_of,
     secret_name,
     shorten_differences,
     stored_values,
@@ -28,16 +28,20 @@ from tavola.patterns.recipe import RecipeRefused, key_class
 
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)  # when a record changed that was never stored
 
-_OWN = frozenset({"version", "changed_at", "changed_by", "seal"})  # what a change writes itself
+_OWN = frozenset(
+    {"version", "changed_at", "changed_by", "chain_digest"}
+)  # fields that each change sets itself
 
 
 class Versioned(Entity):
     """Base of a versioned record: put its fields in a subclass that the current entity and the versions share."""
 
-    version: Attr[int] = attr(default=0)  # 0: it was never stored
+    version: Attr[int] = attr(default=0)  # 0: not stored yet
     changed_at: Attr[datetime] = attr(default=NEVER)
     changed_by: Attr[str] = attr(default="")
-    seal: Attr[str | None] = attr(default=None)  # of the audit row of this version, where rows are chained
+    chain_digest: Attr[str | None] = attr(
+        default=None
+    )  # digest of this version's audit row, if rows are chained
 
 
 R = TypeVar("R", bound=Versioned)
@@ -54,7 +58,7 @@ class Edit:
     by: str
     why: str
     at: datetime
-    more: Mapping[str, Any]  # fields of the user's in the audit row
+    more: Mapping[str, Any]  # the caller's own fields in the audit row
     restored: int | None = None
 
 
@@ -69,10 +73,10 @@ class Records(Generic[R, V, A]):
             raise RecipeRefused(
                 current.__name__, "it is the current one of each record; declare its table and Key"
             )
-        self.parts = shape.key.partition  # what tells one record from another
+        self.parts = shape.key.partition  # the fields that identify a record
         ttl = shape.home.settings.ttl
         self._life = frozenset(n for n, f in shape.fields.items() if f.attribute == ttl)
-        self._unsaid = _OWN | self._life
+        self._not_content = _OWN | self._life
         _check(self.shapes, self.parts)
         self.key = key_class(current, *self.parts)
         self.version_key = key_class(version, *self.parts, "version")
@@ -82,11 +86,11 @@ class Records(Generic[R, V, A]):
         self.by_actor = _query(audit, ("actor",), "at")
 
     def identity(self, record: R | PrimaryKey[R]) -> dict[str, Any]:
-        """Return which record this is, as arguments of keys."""
+        """Return the fields that identify a record, as arguments of its keys."""
         return {name: record.__dict__[name] for name in self.parts}
 
     def key_of(self, record: R) -> PrimaryKey[R]:
-        """Return the key of the current one."""
+        """Return the key of the current item."""
         return self.key(**self.identity(record))
 
     def version_row(self, record: R | PrimaryKey[R], version: int) -> PrimaryKey[V]:
@@ -98,25 +102,21 @@ class Records(Generic[R, V, A]):
         return self.audit_key(**self.identity(record), version=version)
 
     def describe(self, record: R | PrimaryKey[R]) -> str:
-        """Return how errors name a record."""
-        told = ", ".join(f"{name}={value!r}" for name, value in self.identity(record).items())
-        return f"{self.current.__name__} {told}"
+        """Return the name of a record for error messages."""
+        parts = ", ".join(f"{name}={value!r}" for name, value in self.identity(record).items())
+        return f"{self.current.__name__} {parts}"
 
     def content(self, record: R | V) -> dict[str, Any]:
-        """Return what a record says, as it is stored: all but what a change writes itself, and when it expires."""
-        return stored_values(shape_of(type(record)), record, self._unsaid)
+        """Return a record's own stored fields, without those that each change sets and without its expiry."""
+        return stored_values(shape_of(type(record)), record, self._not_content)
 
     def validate(self, record: R | V) -> R:
-        """Return a record whose fields are what they must be, made of an edited one or of a version."""
+        """Return a validated current record, made from an edited one or from a version."""
         return self.current.model_validate(_values(record), by_name=True)
 
     def life(self, record: R) -> dict[str, Any]:
-        """Return when a record expires, which it does not say; nothing, in a table without time to live."""
+        """Return the field with a record's expiry; empty in a table without time to live."""
         return {name: record.__dict__[name] for name in self._life}
-
-    def restore_content(self, before: R, content: R) -> R:
-        """Return a record with another content; it expires when it did, and not when the old version does."""
-        return content.model_copy(update=self.life(before))
 
     def make_items(
         self, before: R | None, after: R, edit: Edit, *, chained: bool, secret: bytes | None
@@ -127,59 +127,61 @@ class Records(Generic[R, V, A]):
                 self.current.__name__, f"{', '.join(self.parts)} tells records apart, and cannot be edited"
             )
         number = 1 if before is None else before.version + 1
-        # A clock that was set back gives no change a time before the one that it follows.
+        # If the clock was set back, a change still gets no earlier time than the one before it.
         at = edit.at if before is None else max(edit.at, before.changed_at)
-        own = {"version": number, "changed_at": at, "changed_by": edit.by, "seal": None}
+        own = {"version": number, "changed_at": at, "changed_by": edit.by, "chain_digest": None}
         values = _values(after) | own
         current = self.current.model_validate(values, by_name=True)
         version = self.version.model_validate(values, by_name=True)
-        said = stored_values(self.shapes[1], version, SEAL)
-        told: tuple[Difference, ...] = ()
+        content = stored_values(self.shapes[1], version, CHAIN_DIGEST)
+        changes: tuple[Difference, ...] = ()
         if before is not None:
-            after_it = {name: value for name, value in said.items() if name not in self._unsaid}
-            told = differences(self.content(before), after_it)
+            after_content = {name: value for name, value in content.items() if name not in self._not_content}
+            changes = differences(self.content(before), after_content)
         entry = self.audit(
             **self.identity(current), version=number, kind=edit.kind, actor=edit.by, at=at, why=edit.why,
-            restored=edit.restored, differences=shorten_differences(told), **edit.more,
+            restored=edit.restored, differences=shorten_differences(changes), **edit.more,
         )  # fmt: skip
         if chained:
-            entry.unsealed = index_keys(self.shapes[2])
-            entry.content = seal_of(self.shapes[1], said, secret)
-            entry.previous = None if before is None else before.seal
-            entry.sealed_by = secret_name(secret)
-            entry.seal = seal_of(self.shapes[2], stored_values(self.shapes[2], entry, SEAL), secret)
-            current.seal = version.seal = entry.seal
+            entry.undigested = index_keys(self.shapes[2])
+            entry.content = digest_values(self.shapes[1], content, secret)
+            entry.previous = None if before is None else before.chain_digest
+            entry.signed_by = secret_name(secret)
+            entry.chain_digest = digest_values(
+                self.shapes[2], stored_values(self.shapes[2], entry, CHAIN_DIGEST), secret
+            )
+            current.chain_digest = version.chain_digest = entry.chain_digest
         return current, version, entry
 
     def _version_query(self, entity: type[E]) -> type[Query[E]]:
-        found = _query(entity, self.parts, "version", table=True)
-        if found is None:
+        query = _query(entity, self.parts, "version", table=True)
+        if query is None:
             raise RecipeRefused(
                 entity.__name__,
                 f"it is read in order; declare a query on=Key with {', '.join(self.parts)} and version: Sort[int]",
             )
-        return found
+        return query
 
 
 def _values(record: Versioned) -> dict[str, Any]:
-    """Return a record's fields as Python has them."""
+    """Return a record's fields as Python values."""
     return {name: record.__dict__[name] for name in type(record).model_fields}
 
 
 def _query(
     entity: type[E], parts: tuple[str, ...], first: str, *, table: bool = False
 ) -> type[Query[E]] | None:
-    """Return the query of an entity that is asked with these parts and sorted by this first; None if it has none."""
+    """Return the query of an entity with these arguments that sorts by `first`; None if it has none."""
     for name, pattern in shape_of(entity).patterns.items():
-        ours = pattern.sorts[:1] == (first,) and (not table or pattern.key.index is None)
-        if ours and set(pattern.partition) == set(parts):
-            found: type[Query[E]] = getattr(entity, name)
-            return found
+        matches = pattern.sorts[:1] == (first,) and (not table or pattern.key.index is None)
+        if matches and set(pattern.partition) == set(parts):
+            query: type[Query[E]] = getattr(entity, name)
+            return query
     return None
 
 
 def _check(shapes: tuple[Shape, Shape, Shape], parts: tuple[str, ...]) -> None:
-    """Refuse kinds that would not keep what a record with versions promises."""
+    """Refuse entities that could not keep the guarantees of versioned records."""
     current, version, audit = shapes
     name = version.entity.__name__
     if "version" in parts:
@@ -191,12 +193,20 @@ def _check(shapes: tuple[Shape, Shape, Shape], parts: tuple[str, ...]) -> None:
             raise RecipeRefused(
                 shape.entity.__name__, "its items are never written again; declare it with immutable=True"
             )
-    mine, its = ({n: (f.attribute, f.annotation) for n, f in s.fields.items()} for s in (current, version))
-    if mine != its:
-        told = ", ".join(sorted(n for n in mine.keys() | its.keys() if mine.get(n) != its.get(n)))
+    current_fields, version_fields = (
+        {n: (f.attribute, f.annotation) for n, f in s.fields.items()} for s in (current, version)
+    )
+    if current_fields != version_fields:
+        different = ", ".join(
+            sorted(
+                n
+                for n in current_fields.keys() | version_fields.keys()
+                if current_fields.get(n) != version_fields.get(n)
+            )
+        )
         raise RecipeRefused(
             name,
-            f"{told} is not the same field as in {current.entity.__name__}; declare the fields in a base of both",
+            f"{different} is not the same field as in {current.entity.__name__}; declare the fields in a base of both",
         )
     if version.keys:
         index = next(n for n, pattern in version.patterns.items() if pattern.key.index is not None)

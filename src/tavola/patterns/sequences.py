@@ -12,7 +12,7 @@ the last number is an item that every request increments; DynamoDB serializes th
     numbers.next("TICKET#t1")            1, then 2, … and again 1 tomorrow
     numbers.reserve("invoice", 100)      range(1, 101): a hundred with one write
 
-A number that is taken and never used leaves a gap. If there must be none, `numbered` writes the numbered item in the same
+A number that is taken and never used leaves a gap. If there must be none, `create_numbered` writes the numbered item in the same
 transaction. Cost: one write per number, or per reserved range; one item limits a scope to about 1,000 numbers per second.
 """
 
@@ -41,13 +41,13 @@ from tavola.patterns.recipe import (
 
 Period = Literal["day", "month", "year"]
 
-ATTEMPTS_MAX = 100  # how often a number that others were first to take is tried again
-WHOLE = "all"  # the period of a sequence that never begins again
+ATTEMPTS_MAX = 100  # how often a number that another writer took is tried again
+WHOLE = "all"  # the period of a sequence that never restarts
 _FORMS: dict[str, str] = {"day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
 
 
 class Sequence(Entity):
-    """The last number that was given in a scope; subclass it with a table and a key of scope and period."""
+    """The last number taken in a scope; subclass it with a table and a key of scope and period."""
 
     scope: Attr[str]
     period: Attr[str]
@@ -60,9 +60,9 @@ S = TypeVar("S", bound=Sequence)
 
 
 class Sequences(Recipe[D_co], Generic[D_co, S]):
-    """Numbers from 1, by scope, and by day, month or year of UTC if asked for.
+    """Numbers from 1, by scope, and optionally by day, month or year (UTC).
 
-    With `keep`, the last number of a period is forgotten so long after its last use.
+    With `keep`, the last number of a period is deleted that long after its last use.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Sequences(Recipe[D_co], Generic[D_co, S]):
         self.keep = keep
 
     def period(self, at: datetime | None = None) -> str:
-        """Return the period that a moment, or this one, is in."""
+        """Return the period that contains a moment (default: now)."""
         if self.every is None:
             return WHOLE
         moment = datetime.fromtimestamp(self.clock.now(), UTC) if at is None else at.astimezone(UTC)
@@ -91,12 +91,12 @@ class Sequences(Recipe[D_co], Generic[D_co, S]):
 
     @recipe_method
     def next(self, scope: str, *, at: datetime | None = None) -> PatternProgram[int]:
-        """Return the next number of a scope: nobody else ever gets it."""
+        """Return the next number of a scope; no other caller gets it."""
         return (yield from self._increment(scope, 1, at))
 
     @recipe_method
     def reserve(self, scope: str, count: int, *, at: datetime | None = None) -> PatternProgram[range]:
-        """Return the next so many numbers of a scope, for one's own use, with one write."""
+        """Return the next `count` numbers of a scope, for your own use, with one write."""
         if count < 1:
             raise RecipeRefused(self.entity.__name__, f"{count} numbers are none; reserve 1 or more")
         last = yield from self._increment(scope, count, at)
@@ -104,24 +104,26 @@ class Sequences(Recipe[D_co], Generic[D_co, S]):
 
     @recipe_method
     def last(self, scope: str, *, at: datetime | None = None) -> PatternProgram[int]:
-        """Return the last number that was given, 0 if none was; by now it may be another."""
+        """Return the last number taken, 0 if none was; it may be outdated when you use it."""
         key = self.key(scope=scope, period=self.period(at))
         found = yield from call_client(lambda db: db.get(key, consistent=True))
         return 0 if found is None else found.last
 
     @overload
-    def numbered(
+    def create_numbered(
         self: Sequences[Db, S], scope: str, make: Callable[[int], E], *, at: datetime | None = ...
     ) -> E: ...
     @overload
-    def numbered(
+    def create_numbered(
         self: Sequences[AsyncDb, S], scope: str, make: Callable[[int], E], *, at: datetime | None = ...
     ) -> Coroutine[Any, Any, E]: ...
-    def numbered(self, scope: str, make: Callable[[int], Entity], *, at: datetime | None = None) -> Any:
-        """Create the entity that `make` gives for the next number, with the number or not at all: no gap is left.
+    def create_numbered(
+        self, scope: str, make: Callable[[int], Entity], *, at: datetime | None = None
+    ) -> Any:
+        """Create the entity that `make` returns for the next number, in one transaction with the number: it leaves no gap.
 
-        Writers of one scope are done one after another, and `make` may be asked again when another was first. Do not
-        take numbers of the scope in another way: these would be the gaps.
+        Writers of one scope run one after another, and `make` is called again if another writer was first. Do not take numbers
+        of the scope in another way: they would be the gaps.
         """
         return self.run_program(self._create_numbered(scope, make, at))
 
@@ -130,21 +132,21 @@ class Sequences(Recipe[D_co], Generic[D_co, S]):
     ) -> PatternProgram[E]:
         key = self.key(scope=scope, period=self.period(at))
         for attempt in range(1, ATTEMPTS_MAX + 1):
-            standing = yield from call_client(lambda db: db.get(key, consistent=True))
-            last = 0 if standing is None else standing.last
-            made = yield from self._together(key, last, make(last + 1))
-            if made is not None:
-                return made
+            current = yield from call_client(lambda db: db.get(key, consistent=True))
+            last = 0 if current is None else current.last
+            created = yield from self._take_and_create(key, last, make(last + 1))
+            if created is not None:
+                return created
             yield from sleep(self.retry_policy.pause_s(min(attempt, 6)))
         raise UpdateContended(f"the sequence {scope!r}", ATTEMPTS_MAX)
 
-    def _together(self, key: PrimaryKey[S], last: int, entity: E) -> PatternProgram[E | None]:
-        """Raise the last number and create its entity; return None if somebody else was first."""
-        held = self.entity.last
-        changes = [held.set(last + 1)]
+    def _take_and_create(self, key: PrimaryKey[S], last: int, entity: E) -> PatternProgram[E | None]:
+        """Raise the last number and create its entity; return None if another writer was first."""
+        field = self.entity.last
+        changes = [field.set(last + 1)]
         if self.keep is not None:
             changes.append(self.entity.expires.set(self._expiry()))
-        when = held == last if last else (held == 0) | held.not_exists()
+        when = field == last if last else (field == 0) | field.not_exists()
 
         def fill(writes: Transaction) -> None:
             writes.update(key, *changes, when=when, create=True)
@@ -163,8 +165,8 @@ class Sequences(Recipe[D_co], Generic[D_co, S]):
         changes = [self.entity.last.add(count)]
         if self.keep is not None:
             changes.append(self.entity.expires.set(self._expiry()))
-        found = yield from call_client(lambda db: db.update(key, *changes, create=True))
-        return found.last
+        updated = yield from call_client(lambda db: db.update(key, *changes, create=True))
+        return updated.last
 
     def _expiry(self) -> datetime:
         assert self.keep is not None

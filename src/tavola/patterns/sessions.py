@@ -40,17 +40,17 @@ from tavola.patterns.recipe import (
     recipe_method,
 )
 
-ID_BYTES = 32  # nobody guesses 256 bits
+ID_BYTES = 32  # 256 bits cannot be guessed
 
 
 class Session(Entity):
     """A login; subclass it with a table, a key of session_id and your own fields."""
 
-    session_id: Attr[str] = attr(repr=False)  # who knows it is logged in
+    session_id: Attr[str] = attr(repr=False)  # a secret: it is the proof of the login
     user_id: Attr[str]
     created_at: Attr[datetime]
-    expires_at: Attr[datetime]  # unless it is used before; the table's time to live
-    ends_at: Attr[datetime]  # however much it is used
+    expires_at: Attr[datetime]  # unless it is used before; the table's TTL attribute
+    ends_at: Attr[datetime]  # at the latest, however much it is used
 
 
 S = TypeVar("S", bound=Session)
@@ -59,9 +59,9 @@ S = TypeVar("S", bound=Session)
 class Sessions(Recipe[D_co], Generic[D_co, S]):
     """Sessions of users.
 
-    `life` is how long a session lasts unused, `longest` how long at most. It is renewed by a use when less than `renew`
-    of its life is left: at 0.5, a session in constant use is written once in half its life. `of_user` is a query class
-    with user_id as its argument; without one, a user's sessions cannot be listed.
+    `life` is how long a session lasts unused, `longest` its maximum lifetime. A use extends it when less than the fraction
+    `renew` of its life is left: at 0.5, a session in constant use is written once per half life. `of_user` is a query class
+    with the argument user_id; without it, a user's sessions cannot be listed.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Sessions(Recipe[D_co], Generic[D_co, S]):
 
     @recipe_method
     def start(self, user_id: str, /, **more: Any) -> PatternProgram[S]:
-        """Begin a session of a user, with a new id that nobody can guess; `more` is your own fields."""
+        """Start a session of a user, with a new id that cannot be guessed; `more` sets your own fields."""
         now = self._now()
         session_id = urlsafe_b64encode(self.entropy.bytes(ID_BYTES)).rstrip(b"=").decode()
         session = self.entity(
@@ -109,36 +109,36 @@ class Sessions(Recipe[D_co], Generic[D_co, S]):
 
     @recipe_method
     def use(self, session_id: str) -> PatternProgram[S | None]:
-        """Return a session that is valid, renewed if it was time; None if there is none, or it is over or revoked."""
+        """Return a valid session, extended if it is time; None if it does not exist, has expired or was revoked."""
         session = yield from self._valid(session_id)
-        if session is None or not self._wants_renewal(session):
+        if session is None or not self._needs_renewal(session):
             return session
         until = _whole(min(self._now() + self.life, session.ends_at))
         key = self.key(session_id=session_id)
         try:
-            # A session that is revoked while it is renewed stays revoked: an update makes no item.
+            # An update creates no item, so a session that is revoked at the same time stays revoked.
             return (yield from call_client(lambda db: db.update(key, self.entity.expires_at.set(until))))
         except ItemMissing:
             return None
 
     @recipe_method
     def find(self, session_id: str) -> PatternProgram[S | None]:
-        """Return a session that is valid, without renewing it."""
+        """Return a valid session without extending it."""
         return (yield from self._valid(session_id))
 
     @recipe_method
     def revoke(self, session_id: str) -> PatternProgram[bool]:
-        """End a session now; return whether there was one."""
+        """End a session now; return whether it existed."""
         return (yield from self._revoke(session_id))
 
     @recipe_method
     def of_user(self, user_id: str) -> PatternProgram[list[S]]:
-        """Return the valid sessions of a user; one begun a moment ago may not be in an index yet."""
+        """Return the valid sessions of a user; from an index, where a new one shows a moment later."""
         return (yield from self._of_user(user_id))
 
     @recipe_method
     def revoke_all(self, user_id: str, *, but: str | None = None) -> PatternProgram[int]:
-        """End the sessions of a user, all or all but one, and return how many."""
+        """End the sessions of a user, except `but`, and return how many."""
         ended = 0
         for session in (yield from self._of_user(user_id)):
             if session.session_id != but:
@@ -147,10 +147,9 @@ class Sessions(Recipe[D_co], Generic[D_co, S]):
 
     def _valid(self, session_id: str) -> PatternProgram[S | None]:
         key = self.key(session_id=session_id)
-        session = yield from call_client(
-            lambda db: db.get(key, consistent=True)
-        )  # a revoked one must not come back
-        return session if session is not None and self._lasts(session) else None
+        # Consistent, so that a revoked session is not returned.
+        session = yield from call_client(lambda db: db.get(key, consistent=True))
+        return session if session is not None and self._is_valid(session) else None
 
     def _revoke(self, session_id: str) -> PatternProgram[bool]:
         key = self.key(session_id=session_id)
@@ -162,16 +161,16 @@ class Sessions(Recipe[D_co], Generic[D_co, S]):
                 self.entity.__name__,
                 "which sessions a user has needs a query: Sessions(…, of_user=Login.OfUser)",
             )
-        asked = self.of_user_class(user_id=user_id)
-        found = yield from query_all(lambda db, cursor: db.query(asked, cursor=cursor))
-        return [session for session in found if self._lasts(session)]
+        query = self.of_user_class(user_id=user_id)
+        sessions = yield from query_all(lambda db, cursor: db.query(query, cursor=cursor))
+        return [session for session in sessions if self._is_valid(session)]
 
-    def _lasts(self, session: S) -> bool:
+    def _is_valid(self, session: S) -> bool:
         return self._now() < min(session.expires_at, session.ends_at)
 
-    def _wants_renewal(self, session: S) -> bool:
+    def _needs_renewal(self, session: S) -> bool:
         if session.expires_at >= _whole(session.ends_at):
-            return False  # it cannot be moved any more
+            return False  # its maximum lifetime is reached
         return session.expires_at - self._now() < self.life * self.renew
 
     def _now(self) -> datetime:
@@ -179,5 +178,5 @@ class Sessions(Recipe[D_co], Generic[D_co, S]):
 
 
 def _whole(moment: datetime) -> datetime:
-    """Return the second that a moment is in: a time to live has no fractions, and what is compared with one has none either."""
+    """Return a moment without fractions of a second: a TTL has none, and values compared with it must not either."""
     return moment.replace(microsecond=0)

@@ -20,7 +20,7 @@ from tavola.limits import PARTITION_WRITES_PER_S, WRITE_UNIT_BYTES
 from tavola.model import ModelError, Selection, Shards, request_of
 from tavola.patterns.recipe import D_co, PatternProgram, Recipe, RecipeRefused, call_client, recipe_method
 
-# How much of a partition's throughput is planned with: peaks, and shards that are not quite even.
+# Fraction of a partition's throughput to plan with; the rest is for peaks and uneven shards.
 HEADROOM = 0.5
 
 
@@ -30,8 +30,8 @@ class ShardAdvice:
 
     count: int
     write_units_per_second: float  # of all shards together
-    per_shard: float  # of each, if they are even
-    reads_per_query: int  # requests that one query makes at least
+    per_shard: float  # of each shard, if they are even
+    reads_per_query: int  # minimum number of requests per query
     why: str
 
 
@@ -42,10 +42,10 @@ def shards_for(
     headroom: float = HEADROOM,
     key_changes: bool = False,
 ) -> ShardAdvice:
-    """Return how many shards take so many writes at a peak, of items of this size as the index holds them.
+    """Return the number of shards for a peak write rate, with items of this size in the index.
 
-    With `key_changes`, each write moves an item within the index, which is a deletion and a put. As few shards as will do: each
-    is one more request of every query.
+    With `key_changes`, each write moves an item within the index, which costs a delete and a put. The number is as small as
+    possible: each shard adds a request to every query.
     """
     if writes_per_second < 0 or item_bytes < 0 or not 0 < headroom <= 1:
         raise RecipeRefused(
@@ -53,19 +53,19 @@ def shards_for(
         )
     units = writes_per_second * max(1, ceil(item_bytes / WRITE_UNIT_BYTES)) * (2 if key_changes else 1)
     count = max(1, ceil(units / (PARTITION_WRITES_PER_S * headroom)))
-    told = (
+    why = (
         f"{units:,.0f} write units a second over {count} of {PARTITION_WRITES_PER_S:,} each, of which "
         f"{headroom:.0%} is planned with"
     )
-    return ShardAdvice(count, units, units / count, count, told)
+    return ShardAdvice(count, units, units / count, count, why)
 
 
 @dataclass(frozen=True, slots=True)
 class ShardPlan:
     """The steps from one number of shards to another."""
 
-    during: Shards  # what to declare in every program first
-    after: Shards  # what to declare in the end
+    during: Shards  # to declare in every program first
+    after: Shards  # to declare in the end
     rewrite: bool  # whether items must be rewritten in between
     steps: tuple[str, ...]
 
@@ -73,8 +73,8 @@ class ShardPlan:
 def shard_change(before: int | Shards, after: int | Shards, *, table_key: bool = False) -> ShardPlan:
     """Return how to change the number of shards of an index key while the application runs.
 
-    A query asks as many shards as the larger number has, so that it finds items where either put them. Of the table's own key
-    (`table_key`) the shard is a part that an item is found by: it cannot change in place.
+    Meanwhile a query reads as many shards as the larger number, so it finds items written with either. The shard in a table's
+    own key (`table_key`) cannot change in place, because items are found by it.
     """
     old = Shards(before) if isinstance(before, int) else before
     new = Shards(after) if isinstance(after, int) else after
@@ -93,11 +93,11 @@ def shard_change(before: int | Shards, after: int | Shards, *, table_key: bool =
         return ShardPlan(final, final, False, ("Nothing changes: a stretch of time is its own shard.",))
     if new.count >= old.reads:
         during = replace(old, reading=new.count)
-        found = (
+        last_step = (
             f"Declare shards={_shards_text(final)}. Old items stay in the first {old.count} until they are written, and are found "
             "there; a backfill spreads them."
         )
-        return ShardPlan(during, final, False, (_everywhere(during), found))
+        return ShardPlan(during, final, False, (_everywhere(during), last_step))
     during = replace(new, reading=old.reads)
     return ShardPlan(
         during, final, True,
@@ -138,7 +138,7 @@ class Balance:
 
     @property
     def ratio(self) -> float:
-        """What the fullest holds, in terms of an even share: 1.0 is even, the number of shards is all in one."""
+        """The fullest shard relative to an even share: 1.0 is even; the number of shards means that one holds everything."""
         return max(self.counts) * len(self.counts) / self.total if self.total else 1.0
 
     @property
@@ -152,13 +152,13 @@ class ShardBalance(Recipe[D_co]):
 
     @recipe_method
     def of(self, selection: Selection[Any]) -> PatternProgram[Balance]:
-        """Return how many items each shard of a question holds; they are counted, and paid for, and not sent."""
+        """Return the number of items in each shard of a query; counting is billed like reading, without the transfer."""
         pattern = request_of(selection).pattern
         if pattern.key.shards is None:
             raise RecipeRefused(pattern.place, "it is not sharded; declare it with shards=…")
-        told = yield from call_client(lambda db: db.explain.query(selection))
+        explained = yield from call_client(lambda db: db.explain.query(selection))
         counts: tuple[int, ...] = ()
-        for request in told.requests:
+        for request in explained.requests:
             counts += ((yield from self._count(request.body)),)
         return Balance(counts)
 

@@ -88,16 +88,16 @@ def sum_changes(changes: Sequence[Mapping[Number, Sum]]) -> Sums:
 
 def group_by_transaction(entries: Sequence[C]) -> Iterator[list[C]]:
     """Yield entries grouped into transactions within DynamoDB's limit: one action per entry and per distinct number."""
-    pack: list[C] = []
+    group: list[C] = []
     numbers: set[Number] = set()
     for entry in entries:
-        if pack and len(pack) + 1 + len(numbers | entry.change.keys()) > TRANSACTION_ACTIONS_MAX:
-            yield pack
-            pack, numbers = [], set()
-        pack.append(entry)
+        if group and len(group) + 1 + len(numbers | entry.change.keys()) > TRANSACTION_ACTIONS_MAX:
+            yield group
+            group, numbers = [], set()
+        group.append(entry)
         numbers |= entry.change.keys()
-    if pack:
-        yield pack
+    if group:
+        yield group
 
 
 def source_of(table: type[Table], keys: Mapping[str, Any]) -> str:
@@ -108,8 +108,8 @@ def source_of(table: type[Table], keys: Mapping[str, Any]) -> str:
 def parse_source(source: str, entity: type[Entity]) -> dict[str, Any]:
     """Return the key from the text that `source_of` returned."""
     shape = shape_of(entity)
-    assert shape.key is not None, "what has a mark is in a table"
-    tags = {told.attribute: told.tag for told in shape.key.key.sources}
+    assert shape.key is not None, "a marked item is in a table"
+    tags = {key_source.attribute: key_source.tag for key_source in shape.key.key.sources}
     return {
         name: {tags.get(name, "S"): unquote(part)}
         for name, part in zip(shape.home.settings.key_names, source.split("/"), strict=True)
@@ -156,9 +156,9 @@ class ShareFunctions:
             if isinstance(share.value, float):
                 raise RecipeRefused(place, f"{share!r} has a float, which rounds; give a Decimal or an int")
             parts[share.part] = Decimal(share.value)
-        if (given := sum(map(len, shares.values()))) > SHARES_MAX:
+        if (count := sum(map(len, shares.values()))) > SHARES_MAX:
             raise RecipeRefused(
-                place, f"it gives {given} shares, and {SHARES_MAX} fit into a transaction with their mark"
+                place, f"it gives {count} shares, and {SHARES_MAX} fit into a transaction with their mark"
             )
         return shares
 
@@ -184,7 +184,7 @@ class ShareFunctions:
             state.tag = shape_of(change.entity).name
         try:
             state.shares = self.shares_of(self._state(change))
-        except Exception as error:  # noqa: BLE001 - the user's function, of this item alone
+        except Exception as error:  # noqa: BLE001 - the user's function; it affects this item only
             state.error = error
         state.moved = state.moved or state.error is not None or self._before(change) != state.shares
 
@@ -194,7 +194,7 @@ class ShareFunctions:
             return None
         try:
             return self.shares_of(change.old)
-        except Exception:  # noqa: BLE001 - it is of no account any more
+        except Exception:  # noqa: BLE001 - the former state is only used for comparison
             return None
 
     def _state(self, change: AnyChange) -> Entity | None:

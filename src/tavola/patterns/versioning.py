@@ -44,8 +44,8 @@ from tavola.client.cancellations import TransactionCancelled
 from tavola.client.errors import ConditionFailed, ItemMissing
 from tavola.client.intents import Intent, Intents
 from tavola.client.stored import StoredPage, get_stored, place_of, query_stored, read_stored
-from tavola.model import ItemUnreadable, PrimaryKey, Selection
-from tavola.patterns.audit import ChangeKind, Difference, Problem, Verification, Walk, differences
+from tavola.model import ItemUnreadable, PrimaryKey
+from tavola.patterns.audit import ChangeKind, Difference, HistoryCheck, Problem, Verification, differences
 from tavola.patterns.recipe import (
     D_co,
     PatternProgram,
@@ -54,13 +54,14 @@ from tavola.patterns.recipe import (
     Slice,
     call_client,
     query_all,
+    query_slice,
     recipe_method,
     sleep,
     write_together,
 )
-from tavola.patterns.records import A, E, Edit, R, Records, V
+from tavola.patterns.records import A, Edit, R, Records, V
 
-_LOOKS_MAX = 4  # how often a record that is changed meanwhile is verified from the start
+_READS_MAX = 4  # how often `verify` starts again because the record changed meanwhile
 
 
 class VersionConflict(ConditionFailed):
@@ -85,10 +86,12 @@ class VersionConflict(ConditionFailed):
 class HistoryAhead(VersionConflict):
     """A change whose version number exists already: the current record is older than its history, or missing."""
 
+    code = "history-ahead"
+
     def _sentence(self) -> str:
-        stands = f"is version {self.expected}" if self.expected else "is not there"
+        current = f"is version {self.expected}" if self.expected else "is not there"
         return (
-            f"{self.what} {stands}, and its history has a version {self.expected + 1} already: the current record was set back "
+            f"{self.what} {current}, and its history has a version {self.expected + 1} already: the current record was set back "
             "past the library. Nothing can be changed before that is mended; verify it, and restore the record from its last version"
         )
 
@@ -98,18 +101,18 @@ class Staged(Generic[R]):
     """A change added to a transaction: the record as it will be, and the write that fails if the record has changed meanwhile."""
 
     record: R
-    expected: int  # the version that it was made from
+    expected: int  # the version that the change starts from
     intent: Intent[R]
-    kept: tuple[Intent[Any], ...] = ()  # of the version and the audit row
+    kept: tuple[Intent[Any], ...] = ()  # the version and the audit row
 
 
 class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
-    """Records of one kind.
+    """Versioned records of one type.
 
-    With `keep`, the latest so many versions of each are kept, and each change deletes the one that is too many; audit
-    rows stay. With `chained`, audit rows are sealed one to the next, and `verify` sees whether anything was touched;
-    with a `secret`, nobody can make the seals again who may only write to the table. Rows name the secret that sealed
-    them, so one that was lost or is another one is told from a row that was altered.
+    With `keep`, only that number of versions stays for each record: a change also deletes the oldest one; audit rows stay.
+    With `chained`, each audit row contains the digest of the row before, and `verify` finds altered, removed and inserted
+    rows. With a `secret`, a writer without the secret cannot compute the digests. Rows name the secret that signed them, so
+    `verify` can tell a different secret from an altered row.
     """
 
     def __init__(
@@ -133,18 +136,18 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
         self.chained = chained or secret is not None
         self._secret = secret
 
-    # Changing.
+    # Changes.
 
     @recipe_method
     def create(self, /, record: R, *, by: str, why: str = "", **more: Any) -> PatternProgram[R]:
-        """Store a new record as version 1 and return it; `more` is fields of your own in the audit row."""
+        """Store a new record as version 1 and return it; `more` sets your own fields of the audit row."""
         return (yield from self._write(None, record, Edit("created", by, why, self._now(), more)))
 
     @recipe_method
     def revise(self, /, record: R, *, by: str, why: str = "", **more: Any) -> PatternProgram[R]:
-        """Store a record that was read and edited as its next version; one that is late is a `VersionConflict`.
+        """Store an edited record as its next version; raise `VersionConflict` if it is no longer the current version.
 
-        Where nothing differs, nothing is written and the current one is returned.
+        If nothing differs, write nothing and return the current record.
         """
         before = yield from self._current(self.records.key_of(record))
         if before.version != record.version:
@@ -163,39 +166,44 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
         attempts: int = 1,
         **more: Any,
     ) -> PatternProgram[R]:
-        """Read a record, edit it and store it as its next version; `edit` returns another, or alters the one it is given.
+        """Read a record, edit it and store it as its next version; `edit` returns a new record or alters its argument.
 
-        Who is overtaken is told by a `VersionConflict`; with more `attempts`, the edit is made again of what won.
+        Raise `VersionConflict` if the record changed meanwhile; with more `attempts`, first repeat the edit on the new version.
         """
 
-        def edited(before: R) -> PatternProgram[R]:
-            given = before.model_copy(deep=True)
-            told = edit(given)
-            after = given if told is None else told
+        def write_edit(before: R) -> PatternProgram[R]:
+            copy = before.model_copy(deep=True)
+            returned = edit(copy)
+            after = copy if returned is None else returned
             return (yield from self._write(before, after, Edit("changed", by, why, self._now(), more)))
 
-        return (yield from self._retry_conflicts(key, edited, attempts))
+        return (yield from self._retry_conflicts(key, write_edit, attempts))
 
     @recipe_method
     def restore(
         self, /, key: PrimaryKey[R], version: int, *, by: str, why: str = "", attempts: int = 1, **more: Any
     ) -> PatternProgram[R]:
-        """Store the content of an old version as the next one and return it; what came between stays as it is."""
-        after = self.records.validate((yield from self._version(key, version)))
+        """Store the content of an old version as the next one and return it; the versions between stay.
 
-        def restored(before: R) -> PatternProgram[R]:
+        The record keeps its current expiry, not that of the old version.
+        """
+        content = self.records.validate((yield from self._version(key, version)))
+
+        def write_restored(before: R) -> PatternProgram[R]:
             edit = Edit("restored", by, why, self._now(), more, version)
-            return (yield from self._write(before, self.records.restore_content(before, after), edit))
+            return (
+                yield from self._write(before, content.model_copy(update=self.records.life(before)), edit)
+            )
 
-        return (yield from self._retry_conflicts(key, restored, attempts))
+        return (yield from self._retry_conflicts(key, write_restored, attempts))
 
     def stage(
         self, /, tx: Intents, before: R | None, after: R, *, by: str, why: str = "", **more: Any
     ) -> Staged[R]:
-        """Add a change to a transaction of yours, which does or leaves it with everything else in it.
+        """Add a change to your transaction, to be committed or cancelled with the rest of it.
 
-        `before` is the current record as it was read, None for a new one. Where the transaction is cancelled, `conflict`
-        tells whether this change was the reason.
+        `before` is the current record as you read it, None for a new one. If the transaction is cancelled, `conflict` says
+        whether this change was the reason.
         """
         kind: ChangeKind = "created" if before is None else "changed"
         return self._stage(tx, before, after, Edit(kind, by, why, self._now(), more))
@@ -205,33 +213,33 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
     ) -> tuple[R, V, A]:
         """Return the items that a change would write: the current record, the version and the audit row.
 
-        For who loads a history that was made elsewhere, at its own times: each version with its audit row, and of the
-        current ones the last.
+        For loading a history made elsewhere, with its own times: write each version with its audit row, and the last of the
+        current records.
         """
         kind: ChangeKind = "created" if before is None else "changed"
         edit = Edit(kind, by, why, at, more)
         return self.records.make_items(before, after, edit, chained=self.chained, secret=self._secret)
 
     def conflict(self, error: TransactionCancelled, staged: Staged[R]) -> VersionConflict | None:
-        """Return the conflict for which a transaction was cancelled, None if it was for something else."""
+        """Return the conflict that cancelled a transaction, None if the reason was another."""
         reason = error.failed.get(staged.intent)
         if reason is not None and reason.kind in ("condition", "exists"):
             return VersionConflict(self.records.describe(staged.record), staged.expected, reason.item)
-        ahead = [told for each in staged.kept if (told := error.failed.get(each)) is not None]
-        if any(told.kind == "exists" for told in ahead):
+        reasons = [reason for each in staged.kept if (reason := error.failed.get(each)) is not None]
+        if any(reason.kind == "exists" for reason in reasons):
             return HistoryAhead(self.records.describe(staged.record), staged.expected, None)
         return None
 
-    # Reading.
+    # Reads.
 
     @recipe_method
     def latest(self, key: PrimaryKey[R]) -> PatternProgram[R | None]:
-        """Return the current record, None if there is none."""
+        """Return the current record, None if it does not exist."""
         return (yield from call_client(lambda db: db.get(key, consistent=True)))
 
     @recipe_method
     def version(self, key: PrimaryKey[R], version: int) -> PatternProgram[V | None]:
-        """Return one version, None if there is none, or none any more."""
+        """Return one version, None if it does not exist or was pruned."""
         return (
             yield from call_client(lambda db: db.get(self.records.version_row(key, version), consistent=True))
         )
@@ -240,13 +248,13 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
     def versions(
         self, key: PrimaryKey[R], *, limit: int | None = None, cursor: str | None = None
     ) -> PatternProgram[Slice[V]]:
-        """Return the versions of a record, newest first: so many and a cursor for more, or all of them."""
-        asked = self.records.versions(**self.records.identity(key))
-        return (yield from _query_slice(asked, limit, cursor, consistent=True))
+        """Return versions of a record, newest first: all, or with `limit` one page and a cursor for the next."""
+        query = self.records.versions(**self.records.identity(key))
+        return (yield from query_slice(query, limit, cursor, newest_first=True, consistent=True))
 
     @recipe_method
     def diff(self, key: PrimaryKey[R], one: int, other: int) -> PatternProgram[tuple[Difference, ...]]:
-        """Return what is not the same in two versions, place by place; version 0 is nothing."""
+        """Return the differences between two versions, by path; version 0 is an empty record."""
         before = yield from self._content(key, one)
         after = yield from self._content(key, other)
         return differences(before, after)
@@ -255,9 +263,9 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
     def history(
         self, key: PrimaryKey[R], *, limit: int | None = None, cursor: str | None = None
     ) -> PatternProgram[Slice[A]]:
-        """Return who changed a record, when, why and what, newest first: so many and a cursor, or all of it."""
-        asked = self.records.history(**self.records.identity(key))
-        return (yield from _query_slice(asked, limit, cursor, consistent=True))
+        """Return the audit rows of a record, newest first: all, or with `limit` one page and a cursor for the next."""
+        query = self.records.history(**self.records.identity(key))
+        return (yield from query_slice(query, limit, cursor, newest_first=True, consistent=True))
 
     @recipe_method
     def by_actor(
@@ -269,37 +277,37 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> PatternProgram[Slice[A]]:
-        """Return what somebody changed, in whatever records, newest first, from one moment to another.
+        """Return one actor's changes to any record in a time range, newest first.
 
-        So many and a cursor, or all of it. It is asked of an index, where a change shows a moment later.
+        All, or with `limit` one page and a cursor for the next. It queries an index, which shows a change a moment later.
         """
-        query = self.records.by_actor
-        if query is None:
+        query_class = self.records.by_actor
+        if query_class is None:
             raise RecipeRefused(
                 self.records.audit.__name__,
                 "what somebody changed needs a query; declare one on an index with actor as its argument and at as its "
                 "first sort part",
             )
-        asked: Any = query(actor=actor)
+        query: Any = query_class(actor=actor)
         if since is not None and until is not None:
-            asked = asked.at.between(since, until)
+            query = query.at.between(since, until)
         elif since is not None:
-            asked = asked.at.gte(since)
+            query = query.at.gte(since)
         elif until is not None:
-            asked = asked.at.lte(until)
-        return (yield from _query_slice(asked, limit, cursor))
+            query = query.at.lte(until)
+        return (yield from query_slice(query, limit, cursor, newest_first=True))
 
-    # Keeping.
+    # Retention and verification.
 
     @recipe_method
     def prune(self, key: PrimaryKey[R]) -> PatternProgram[int]:
-        """Delete the versions that are more than `keep` says and return how many; for when it was made less."""
+        """Delete versions in excess of `keep` and return their number; needed only after `keep` was lowered."""
         current = yield from self._current(key)
         if self.keep is None:
             return 0
-        asked: Any = self.records.versions(**self.records.identity(key))
-        over = asked.version.lte(current.version - self.keep)
-        rows = yield from query_all(lambda db, cursor: db.query(over, cursor=cursor))
+        query: Any = self.records.versions(**self.records.identity(key))
+        excess = query.version.lte(current.version - self.keep)
+        rows = yield from query_all(lambda db, cursor: db.query(excess, cursor=cursor))
         for row in rows:
             yield from self._erase_version(self.records.version_row(key, row.version))
         return len(rows)
@@ -308,103 +316,105 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
     def verify(
         self, key: PrimaryKey[R], *, look: Callable[[V], object] | None = None
     ) -> PatternProgram[Verification]:
-        """Read a whole record and tell what is not as it was written.
+        """Read a record with its whole history and report everything that differs from what was written.
 
-        Every number has its audit row, and its version unless it was pruned; the current one is the last version, and
-        nothing else stands in the history. Where rows are chained, every seal is worked out again of what stands in the
-        table. `look` is given each version that was read, for what you have to ask of it yourself.
+        Each version number must have its audit row, and its version unless that was pruned; the current record must equal the
+        last version; no other row may exist. If rows are chained, every digest is recomputed from the stored items. `look` is
+        called with each version, for checks of your own.
 
-        What is not stored cannot be missed: who takes away the last version, its audit row and the current record's step
-        to it leaves a record that is whole. Keep the last seal elsewhere, it shows that too.
+        Removal of the newest rows leaves no trace: if the last version, its audit row and the current record's change are all
+        undone, the record verifies. Store the last digest elsewhere to detect that.
         """
         (current,) = yield from self._items([key])
-        for _ in range(_LOOKS_MAX - 1):
-            told, seen = yield from self._verify_versions(key, current)
-            if told:
+        for _ in range(_READS_MAX - 1):
+            result, stored = yield from self._verify_versions(key, current)
+            if result:
                 break
             (after,) = yield from self._items([key])
             if after == current:
                 break
-            current = after  # it was changed while it was read
+            current = after  # it changed during the reads
         if look is not None:
-            for item in seen:
-                with suppress(ItemUnreadable):  # which was altered, and is told so
+            for item in stored:
+                with suppress(ItemUnreadable):  # an altered item, reported already
                     look(read_stored(self.records.version, item))
-        return told
+        return result
 
     def _verify_versions(
         self, key: PrimaryKey[R], current: dict[str, Any] | None
     ) -> PatternProgram[tuple[Verification, list[dict[str, Any]]]]:
-        """Walk along the history of a record; return what was found, and the versions that belong to it."""
+        """Check the history of a record; return the result, and the version items that belong to it."""
         shape, version, audit = self.records.shapes
         last = 0 if current is None else int(current[shape.fields["version"].attribute]["N"])
-        entries, astray = yield from self._rows_by_version(
+        entries, stray_rows = yield from self._rows_by_version(
             self.records.history(**self.records.identity(key)), self.records.audit_row, key, last,
             audit.fields["version"].attribute,
         )  # fmt: skip
-        versions, more = yield from self._rows_by_version(
+        versions, stray_versions = yield from self._rows_by_version(
             self.records.versions(**self.records.identity(key)), self.records.version_row, key, last, version.fields["version"].attribute,
         )  # fmt: skip
         if current is None:
             what = "there is no such record"
-            if astray or more:
+            if stray_rows or stray_versions:
                 what = "the current record is gone, and its history is there"
             return Verification(0, None, None, (Problem(0, what),)), []
-        walk = Walk(self.records.shapes, self._secret, chained=self.chained, keep=self.keep, last=last)
+        check = HistoryCheck(
+            self.records.shapes, self._secret, chained=self.chained, keep=self.keep, last=last
+        )
         for number in range(1, last + 1):
-            walk.one(number, versions.get(number), entries.get(number))
-        walk.current(current)
-        for number in more:
-            walk.astray(number, version=True)
-        for number in astray:
-            walk.astray(number, version=False)
-        return walk.over(), list(versions.values())
+            check.check_version(number, versions.get(number), entries.get(number))
+        check.check_current(current)
+        for number in stray_versions:
+            check.add_stray(number, version=True)
+        for number in stray_rows:
+            check.add_stray(number, version=False)
+        return check.result(), list(versions.values())
 
     def _rows_by_version(
         self,
-        asked: Any,
+        query: Any,
         row: Callable[[PrimaryKey[R], int], PrimaryKey[Any]],
         key: PrimaryKey[R],
         last: int,
-        counted: str,
+        version_attribute: str,
     ) -> PatternProgram[tuple[dict[int, dict[str, Any]], list[int]]]:
-        """Return the items of a history by the numbers that their keys are of, and the numbers of those of no key."""
-        places = [place_of(row(key, number)) for number in range(1, last + 1)]
-        numbers = {_key_text(place): number for number, place in enumerate(places, 1)}
+        """Return the items of a history by version number, and the numbers of items whose key is not that of a version."""
+        keys = [place_of(row(key, number)) for number in range(1, last + 1)]
+        numbers = {_key_text(place): number for number, place in enumerate(keys, 1)}
         names = place_of(row(key, 1)).keys()
-        found: dict[int, dict[str, Any]] = {}
-        astray: list[int] = []
+        rows: dict[int, dict[str, Any]] = {}
+        strays: list[int] = []
         after: dict[str, Any] | None = None
         while True:
-            page = yield from self._page(asked, after)
+            page = yield from self._page(query, after)
             for item in page.items:
                 number = numbers.get(_key_text({name: item[name] for name in names}))
                 if number is None:
-                    astray.append(int(item.get(counted, {}).get("N", 0)))
+                    strays.append(int(item.get(version_attribute, {}).get("N", 0)))
                 else:
-                    found[number] = item
+                    rows[number] = item
             after = page.after
             if after is None:
-                return found, astray
+                return rows, strays
 
-    def _page(self, asked: Any, after: dict[str, Any] | None) -> PatternProgram[StoredPage]:
-        return (yield from call_client(lambda db: db.run(query_stored(db.context, asked, after))))
+    def _page(self, query: Any, after: dict[str, Any] | None) -> PatternProgram[StoredPage]:
+        return (yield from call_client(lambda db: db.run(query_stored(db.context, query, after))))
 
-    # How.
+    # Writing.
 
     def _write(self, before: R | None, after: R, edit: Edit) -> PatternProgram[R]:
         after = self.records.validate(after)
         if before is not None and self._alike(before, after):
             return before
-        told: list[Staged[R]] = []
+        staged: list[Staged[R]] = []
         try:
-            yield from write_together(lambda tx: told.append(self._stage(tx, before, after, edit)))
+            yield from write_together(lambda tx: staged.append(self._stage(tx, before, after, edit)))
         except TransactionCancelled as error:
-            conflict = self.conflict(error, told[0])
+            conflict = self.conflict(error, staged[0])
             if conflict is None:
                 raise
             raise conflict from error
-        return told[0].record
+        return staged[0].record
 
     def _alike(self, before: R, after: R) -> bool:
         records = self.records
@@ -462,30 +472,13 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
         yield from call_client(lambda db: db.delete(key, erase=True))
 
     def _items(self, keys: Sequence[PrimaryKey[Any]]) -> PatternProgram[list[dict[str, Any] | None]]:
-        """Return items as they stand in their tables; an entity would tell its fields alone, and upgraded."""
+        """Return items as stored; an entity would show only its fields, upgraded to the current schema."""
         return (yield from call_client(lambda db: db.run(get_stored(db.context, keys))))
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self.clock.now(), UTC)
 
 
-def _key_text(place: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return where an item stands, to look it up by."""
-    return tuple(str(next(iter(value.values()))) for value in place.values())
-
-
-def _query_slice(
-    asked: Selection[E], limit: int | None, cursor: str | None, *, consistent: bool | None = None
-) -> PatternProgram[Slice[E]]:
-    """Return so many, newest first, and a cursor for more; all of them where neither a limit nor a cursor is given."""
-    if limit is None and cursor is None:
-        found = yield from query_all(
-            lambda db, place: db.query(asked, cursor=place, newest_first=True, consistent=consistent)
-        )
-        return Slice(tuple(found), None)
-    page = yield from call_client(
-        lambda db: db.query(
-            asked, limit=limit or 100, cursor=cursor, newest_first=True, consistent=consistent
-        )
-    )
-    return Slice(tuple(page.items), page.cursor)
+def _key_text(key: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return a key in a hashable form."""
+    return tuple(str(next(iter(value.values()))) for value in key.values())

@@ -73,9 +73,9 @@ def _units(size: int) -> int:
 
 
 class Split(Recipe[D_co], Generic[D_co, W, C, H]):
-    """One thing in two items: `cold`, which is long and changes seldom, and `hot`, which is short and changes often.
+    """An object in two items: `cold`, which is large and changes rarely, and `hot`, which is small and changes often.
 
-    Both have keys of the same arguments, and `whole` is the collection of both. The fields of `hot` besides its key need defaults.
+    Both have keys with the same arguments, and `whole` is the collection of both. All fields of `hot` except its key need defaults.
     """
 
     def __init__(self, db: D_co, whole: type[W], *, cold: type[C], hot: type[H]) -> None:
@@ -89,9 +89,9 @@ class Split(Recipe[D_co], Generic[D_co, W, C, H]):
         self.names = shape.partition
         self.cold_key = key_class(cold, *self.names)
         self.hot_key = key_class(hot, *self.names)
-        held = {member.entity for member in members_of(whole) if not member.many}
+        entities = {member.entity for member in members_of(whole) if not member.many}
         for entity in (cold, hot):
-            if entity not in held:
+            if entity not in entities:
                 raise RecipeRefused(
                     whole.__name__,
                     f"it does not hold {entity.__name__}; declare a member {entity.__name__} | None = found()",
@@ -104,10 +104,10 @@ class Split(Recipe[D_co], Generic[D_co, W, C, H]):
 
     @recipe_method
     def create(self, cold: C, hot: H | None = None) -> PatternProgram[None]:
-        """Store both parts of a new thing, or neither; `ItemExists` if it is there."""
-        begun = hot or self.hot(**{name: getattr(cold, name) for name in self.names})
+        """Store both parts of a new object in one transaction; raise `ItemExists` if it exists."""
+        hot_part = hot or self.hot(**{name: getattr(cold, name) for name in self.names})
         try:
-            yield from write_together(lambda writes: (writes.create(cold), writes.create(begun)))
+            yield from write_together(lambda writes: (writes.create(cold), writes.create(hot_part)))
         except TransactionCancelled as cancelled:
             if cancelled.reasons[0] is not None and cancelled.reasons[0].kind == "exists":
                 raise cancelled.reasons[0].error from cancelled
@@ -115,19 +115,19 @@ class Split(Recipe[D_co], Generic[D_co, W, C, H]):
 
     @recipe_method
     def read(self, /, **key: Any) -> PatternProgram[W]:
-        """Return the collection with both parts, None in the place of what is not there: one query."""
-        asked = self.whole(**key)
-        return (yield from call_client(lambda db: db.collect(asked, consistent=True)))
+        """Return the collection with both parts, in one query; a missing part is None."""
+        query = self.whole(**key)
+        return (yield from call_client(lambda db: db.collect(query, consistent=True)))
 
     @recipe_method
     def change(self, /, *changes: Change[H], **key: Any) -> PatternProgram[H]:
-        """Change the hot part alone and return it; `ItemMissing` if the thing is not there."""
+        """Change only the hot part and return it; raise `ItemMissing` if the object does not exist."""
         target = self.hot_key(**key)
         return (yield from call_client(lambda db: db.update(target, *changes)))
 
     @recipe_method
     def replace(self, cold: C) -> PatternProgram[None]:
-        """Store the cold part anew; what the hot part has counted stays. `ItemMissing` if the thing is not there."""
+        """Replace the cold part and keep the hot one; raise `ItemMissing` if the object does not exist."""
         target = self.hot_key(**{name: getattr(cold, name) for name in self.names})
         try:
             yield from write_together(lambda writes: (writes.put(cold), writes.check(target)))

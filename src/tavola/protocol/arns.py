@@ -6,8 +6,9 @@ Nearly every TableName member accepts a name or an ARN; `table_name_of` returns 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 _NAME = r"[a-zA-Z0-9_.-]{3,255}"
 _TABLE_ARN = re.compile(rf"arn:(aws[a-z-]*):dynamodb:([a-z0-9-]+):([0-9]+):table/({_NAME})")
@@ -22,16 +23,14 @@ _PARTITIONS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """An account and a region."""
 
     account: str
     region: str
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceArn:
+class ResourceArn(Struct, frozen=True):
     """A parsed DynamoDB ARN; `kind` is "table", or the kind of resource that belongs to the table."""
 
     partition: str

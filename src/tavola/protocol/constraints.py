@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from tavola.limits import LISTED_REFUSALS_MAX, TABLE_NAME_CHARACTERS_MAX, TABLE_NAME_CHARACTERS_MIN
 from tavola.protocol.faults import ValidationFault
@@ -51,8 +51,7 @@ _MODERN_ENUMS = {
 _UNECHOED = ("ExecuteTransaction", "TransactStatements")
 
 
-@dataclass(frozen=True, slots=True)
-class MemberPath:
+class MemberPath(Struct, frozen=True):
     """The path of a member: member names, list positions and map keys."""
 
     members: tuple[tuple[str, bool], ...] = ()  # (text, whether it is a member's name)
@@ -73,8 +72,7 @@ class MemberPath:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ConstraintViolation:
+class ConstraintViolation(Struct, frozen=True):
     """One constraint that one member violates."""
 
     path: MemberPath

@@ -6,10 +6,10 @@ codes and two spellings of the message member; each class knows its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import msgspec
+from msgspec import Struct
 
 from tavola.errors import ErrorKind, TavolaError
 
@@ -270,8 +270,7 @@ class DuplicateItemFault(Fault):
         super().__init__(message)
 
 
-@dataclass(frozen=True, slots=True)
-class CancellationReason:
+class CancellationReason(Struct, frozen=True):
     """Why one action of a transaction stood in its way; code "None": it did not."""
 
     code: str

@@ -9,11 +9,11 @@ messages.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 import msgspec
+from msgspec import Struct
 
 from tavola.limits import (
     BATCH_GET_KEYS_MAX,
@@ -50,8 +50,7 @@ class Shape(
     """
 
 
-@dataclass(frozen=True, slots=True)
-class NameRule:
+class NameRule(Struct, frozen=True):
     """The rule for a table's or index's name; `arn`: a table ARN is accepted as well."""
 
     characters_min: int

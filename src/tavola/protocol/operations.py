@@ -6,8 +6,9 @@ Supported operations have a request type; the others are known by name, for a cl
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
 
 from tavola.protocol import (
     backups,
@@ -43,8 +44,7 @@ TARGET_PREFIXES: dict[Service, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """One operation: its name, request type, and the check that needs only the request."""
 
     name: str

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any, Literal, NoReturn, TypeAlias
+
+from msgspec import Struct
 
 from tavola.errors import TavolaError
 from tavola.protocol.policy_values import (
@@ -119,8 +120,7 @@ class PolicyRefused(TavolaError):
         super().__init__(f"{reason} ({place})" if place else reason)
 
 
-@dataclass(frozen=True, slots=True)
-class Principals:
+class Principals(Struct, frozen=True):
     """The principals of a statement; an account is represented by the ARN of its root."""
 
     anyone: bool
@@ -128,8 +128,7 @@ class Principals:
     others: tuple[tuple[str, str], ...] = ()  # services and federated identities: kind and name
 
 
-@dataclass(frozen=True, slots=True)
-class ConditionTest:
+class ConditionTest(Struct, frozen=True):
     """One line of a Condition: an operator on a key, with alternative values."""
 
     place: str
@@ -140,8 +139,7 @@ class ConditionTest:
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyStatement:
+class PolicyStatement(Struct, frozen=True):
     """One statement; of each pair of members with and without Not, one is None."""
 
     place: str
@@ -156,8 +154,7 @@ class PolicyStatement:
     conditions: tuple[ConditionTest, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyDocument:
+class PolicyDocument(Struct, frozen=True):
     """A policy: its version (None if absent) and statements."""
 
     version: str | None

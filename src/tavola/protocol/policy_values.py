@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from binascii import Error as Base64Error
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import TypeAlias
+
+from msgspec import Struct
 
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
 _EPOCH = re.compile(r"-?[0-9]{5,}(\.[0-9]+)?")  # four digits are a year
@@ -25,16 +26,14 @@ _VARIABLE_NAME = re.compile(r"[A-Za-z0-9.-]+:[^\s,'{}$]+")
 Network: TypeAlias = IPv4Network | IPv6Network
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Struct, frozen=True):
     """A variable in a text: its condition key in lower case, and its default value."""
 
     key: str
     default: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Wild:
+class Wild(Struct, frozen=True):
     """A wildcard: one character, or any number of them."""
 
     many: bool

@@ -1,13 +1,14 @@
-"""Properties of a table that the engine exposes to access decisions."""
+"""Facts about tables and streams that the engine provides for access decisions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import Protocol
+
+from msgspec import Struct, field
 
 
-@dataclass(frozen=True, slots=True)
-class TableFacts:
+class TableFacts(Struct, frozen=True):
     """The properties of a table that an access decision may depend on."""
 
     arn: str
@@ -18,3 +19,15 @@ class TableFacts:
     tags: Mapping[str, str] = field(default_factory=dict)
     policy: str | None = None  # the table's resource policy, as stored
     stream_policies: Mapping[str, str] = field(default_factory=dict)  # by the stream's ARN
+
+
+class GuardResources(Protocol):
+    """The facts about tables and streams that a guard can query from the engine."""
+
+    def facts(self, name_or_arn: str) -> TableFacts | None:
+        """Return the facts about the table that a request names, or None if it does not exist."""
+        ...
+
+    def iterator_stream(self, iterator: str) -> str | None:
+        """Return the ARN of the stream that a shard iterator reads, or None if the iterator is invalid."""
+        ...

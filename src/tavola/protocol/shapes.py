@@ -7,17 +7,16 @@ from the Structs, so each member is declared in one place.
 from __future__ import annotations
 
 import types
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import msgspec
+from msgspec import Struct, field
 
 from tavola.protocol.fields import INTEGER_MAX, LONG_MAX, NameRule, Shape
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """A string, with its constraints."""
 
     characters_min: int | None = None
@@ -27,8 +26,7 @@ class Text:
     pattern: str | None = None  # as AWS prints it
 
 
-@dataclass(frozen=True, slots=True)
-class Whole:
+class Whole(Struct, frozen=True):
     """An integer; `java` is the class that AWS names in type errors."""
 
     java: str = "Long"
@@ -36,23 +34,19 @@ class Whole:
     value_max: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(Struct, frozen=True):
     """A time, in seconds since the epoch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(Struct, frozen=True):
     """A boolean."""
 
 
-@dataclass(frozen=True, slots=True)
-class Blob:
+class Blob(Struct, frozen=True):
     """Bytes, in base64."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(Struct, frozen=True):
     """A list of one kind of element."""
 
     element: Node
@@ -60,8 +54,7 @@ class Sequence:
     count_max: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Mapping:
+class Mapping(Struct, frozen=True):
     """A map from strings to one kind of value."""
 
     value: Node
@@ -71,8 +64,7 @@ class Mapping:
     required_for: str | None = None  # the classic layer's message names this operation
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """One member of a structure."""
 
     name: str  # as AWS spells it
@@ -80,8 +72,7 @@ class Member:
     required: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Structure:
+class Structure(Struct, frozen=True):
     """Named members, in the order in which AWS reports them."""
 
     name: str

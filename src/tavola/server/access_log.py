@@ -105,19 +105,19 @@ class AccessLog:
         operation: str,
         request_id: bytes,
         began_s: float,
-        touches: Sequence[ItemAccess],
+        accesses: Sequence[ItemAccess],
         body: bytes,
         fault: Fault | None = None,
         denied: int = 0,
     ) -> None:
         """Note one call, with the fault that was its answer, and how many statements of a batch were denied."""
         calls = self._calls
-        if fault is None and touches and not denied:
-            touched = touches[0] if len(touches) == 1 else tuple(touches)
+        if fault is None and accesses and not denied:
+            touched = accesses[0] if len(accesses) == 1 else tuple(accesses)
             calls.append((caller, operation, request_id, began_s, self._now(), touched, None))
         else:
             took_us = int((self._now() - began_s) * 1e6)
-            rest = self._rest(caller, touches, body, fault, took_us, denied)
+            rest = self._rest(caller, accesses, body, fault, took_us, denied)
             calls.append((caller, operation, request_id, began_s, 0.0, None, rest))
         if len(calls) == 1:
             self._begin_batch()
@@ -203,40 +203,41 @@ class AccessLog:
         head = caller.heads[operation] = _encode(head_members(caller, operation))[:-1]
         return head
 
-    def _render_accesses(self, touches: Sequence[ItemAccess]) -> tuple[bytes | None, tuple[bytes, bytes]]:
-        """Return the one key of several touches and what stands around its hash; of many keys, all in one text."""
-        tables, indexes, keys, reads, writes, _ = zip(*touches, strict=True)
-        table, many = tables[0], len(touches)
+    def _render_accesses(self, accesses: Sequence[ItemAccess]) -> tuple[bytes | None, tuple[bytes, bytes]]:
+        """Return the one key of several accesses and what stands around its hash; of many keys, all in one text."""
+        tables, indexes, keys, reads, writes, _ = zip(*accesses, strict=True)
+        table, many = tables[0], len(accesses)
         key = (
             keys[0] if keys[-1] is None else keys[-1]
         )  # the last is an index's partition, if one was queried
         if tables.count(table) != many or keys.count(key) + keys.count(None) < many:
             return None, (
                 b',%b,"additionalEventData":{"consumed":%b,"latencyMs":'
-                % (_encode(self._touched_members(touches))[1:-1], _encode(consumed_units(touches))),
+                % (_encode(self._touched_members(accesses))[1:-1], _encode(consumed_units(accesses))),
                 b"",
             )
         place = (table, indexes, key is None, reads, writes)
-        return key, self._places.get(place) or self._place(place, touches)
+        return key, self._places.get(place) or self._place(place, accesses)
 
-    def _touched_members(self, touches: Sequence[ItemAccess]) -> dict[str, Any]:
+    def _touched_members(self, accesses: Sequence[ItemAccess]) -> dict[str, Any]:
         hashed = [
-            touch if touch.key is None else touch._replace(key=self._hash(touch.key)) for touch in touches
+            access if access.key is None else access._replace(key=self._hash(access.key))
+            for access in accesses
         ]
         named = touched_parameters(hashed)
         return {
             "requestParameters": {"tables": named} if len(named) > 1 else named[0],
-            "resources": resources_of(dict.fromkeys(touch.table for touch in touches)),
+            "resources": resources_of(dict.fromkeys(access.table for access in accesses)),
         }
 
-    def _place(self, place: _Place, touches: Sequence[ItemAccess]) -> tuple[bytes, bytes]:
-        """Return what stands before and behind the key's hash in a record that touches these places."""
-        mark = b"\x00" if touches[-1].key is not None else None
-        (named,) = touched_parameters([touch._replace(key=mark) for touch in touches])
-        members = {"requestParameters": named, "resources": resources_of([touches[0].table])}
+    def _place(self, place: _Place, accesses: Sequence[ItemAccess]) -> tuple[bytes, bytes]:
+        """Return what stands before and behind the key's hash in a record that accesses these places."""
+        mark = b"\x00" if accesses[-1].key is not None else None
+        (named,) = touched_parameters([access._replace(key=mark) for access in accesses])
+        members = {"requestParameters": named, "resources": resources_of([accesses[0].table])}
         text = b',%b,"additionalEventData":{"consumed":%b,"latencyMs":' % (
             _encode(members)[1:-1],
-            _encode(consumed_units(touches)),
+            _encode(consumed_units(accesses)),
         )
         begins, _, ends = text.partition(_MARK)
         if len(self._places) >= _PLACES_MAX:
@@ -253,13 +254,13 @@ class AccessLog:
     def _rest(
         self,
         caller: Caller,
-        touches: Sequence[ItemAccess],
+        accesses: Sequence[ItemAccess],
         body: bytes,
         fault: Fault | None,
         took_us: int,
         denied: int,
     ) -> bytes:
-        """Return the varying part of a record that touches several items or none, or failed."""
+        """Return the varying part of a record that accesses several items or none, or failed."""
         request = decode_body(body)
         members: dict[str, Any] = {}
         decision = "denied" if denied and caller.decision == "allowed" else caller.decision
@@ -272,14 +273,14 @@ class AccessLog:
             if isinstance(fault, AccessDeniedFault) and decision == "allowed":
                 decision = "denied"
                 decided_by = denying_policy(fault)
-        if touches and not denied:
-            members |= self._touched_members(touches)
-        elif touches:
-            members |= joined_members(self._touched_members(touches), named_members(caller.scope, request))
+        if accesses and not denied:
+            members |= self._touched_members(accesses)
+        elif accesses:
+            members |= joined_members(self._touched_members(accesses), named_members(caller.scope, request))
         else:
             members |= named_members(caller.scope, request)
         members["additionalEventData"] = {
-            "consumed": consumed_units(touches),
+            "consumed": consumed_units(accesses),
             "latencyMs": max(0, took_us) / 1000,
             "decision": decision,
             **({} if decided_by is None else {"decidedBy": decided_by}),

@@ -15,7 +15,7 @@ from tavola.clock import Clock
 from tavola.iam import ConnectionProperties, Credential, Directory, Guards, Principal
 from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.arns import Scope
-from tavola.server.callers import Caller, Peer, agent_of, make_anonymous_caller
+from tavola.server.callers import Caller, Peer, make_anonymous_caller, user_agent_of
 from tavola.server.sigv4 import Claim, Verifier
 
 _log = logging.getLogger("tavola.server")
@@ -60,10 +60,10 @@ class StrictCallers:
         """Return who sent a request, or raise the fault that AWS answers to a signature that is none."""
         claim = self._verifier.verify(url, fields, body)
         agent = fields.get(b"user-agent")
-        known = peer.known.get(claim)
+        known = peer.callers.get(claim)
         if known is not None and known[0] == agent:
             return known[1]
-        return peer.remember(claim, agent, self._caller(claim, peer, agent_of(fields)))
+        return peer.remember(claim, agent, self._caller(claim, peer, user_agent_of(fields)))
 
     def anonymous_caller(self, url: bytes, fields: Mapping[bytes, bytes], peer: Peer) -> Caller:
         """Return a caller who has proved nothing."""

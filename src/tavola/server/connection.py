@@ -17,9 +17,8 @@ import httptools
 
 from tavola.server.callers import Peer
 from tavola.server.dispatch import Dispatch
-from tavola.server.limits import ServerLimits
-from tavola.server.responses import ResponseQueue
-from tavola.server.wire import CONTINUE, TEXT, Payload, Wire, payload_bytes
+from tavola.server.responses import CONTINUE, TEXT, Payload, ResponseEncoder, ResponseQueue, payload_size
+from tavola.server.safeguards import ServerLimits
 
 # The state of a connection. Plain integers, because they are compared several times per request.
 _IDLE, _HEAD, _BODY, _CLOSING = range(4)
@@ -35,11 +34,11 @@ class Service:
     """The state that all connections of a server share."""
 
     loop: asyncio.AbstractEventLoop
-    wire: Wire
+    encoder: ResponseEncoder
     dispatch: Dispatch
     responses: ResponseQueue
     limits: ServerLimits
-    connections: set[Connection] = field(default_factory=set)
+    connections: set[ClientConnection] = field(default_factory=set)
     waiting_bytes: int = 0  # of incomplete bodies, all connections together
     stopping: bool = False
 
@@ -55,7 +54,7 @@ class Service:
         return True
 
 
-class Connection(asyncio.Protocol):
+class ClientConnection(asyncio.Protocol):
     """Speaks HTTP/1.1 and 1.0 with one client."""
 
     __slots__ = (
@@ -192,7 +191,7 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Stop reading from a client that does not read its responses."""
-        self._write_deadline_s = self._service.loop.time() + self._service.limits.answer_s
+        self._write_deadline_s = self._service.loop.time() + self._service.limits.response_s
         self._set_reading(False)
 
     def resume_writing(self) -> None:
@@ -318,7 +317,7 @@ class Connection(asyncio.Protocol):
         service = self._service
         backlog = self._backlog
         requests_left = service.limits.turn_requests_max
-        bytes_left = service.limits.turn_answer_bytes_max
+        bytes_left = service.limits.turn_response_bytes_max
         while backlog and not self._write_deadline_s:
             if requests_left == 0 or bytes_left <= 0:
                 service.loop.call_soon(self._process_backlog)
@@ -338,7 +337,7 @@ class Connection(asyncio.Protocol):
             self._stage = _CLOSING
             self._backlog.clear()
         self._deliver(self, payload, last)
-        return payload_bytes(payload)
+        return payload_size(payload)
 
     def _set_reading(self, wanted: bool) -> None:
         if wanted == self._reading or self._transport.is_closing():
@@ -429,7 +428,9 @@ class Connection(asyncio.Protocol):
         """
         limits = self._service.limits
         self._stage = _CLOSING
-        self._deadline_s = self._service.loop.time() + (limits.linger_s if self._linger else limits.answer_s)
+        self._deadline_s = self._service.loop.time() + (
+            limits.linger_s if self._linger else limits.response_s
+        )
         if self._linger:
             if self._transport.can_write_eof():  # TLS cannot; there the client goes by the answer's headers
                 self._transport.write_eof()
@@ -441,7 +442,7 @@ class Connection(asyncio.Protocol):
         return self._error_response(413, f"The body is larger than {self._body_bytes_max} bytes.")
 
     def _error_response(self, status: int, sentence: str) -> Payload:
-        return self._service.wire.answer(status, TEXT, f"{sentence}\n".encode(), True)
+        return self._service.encoder.encode(status, TEXT, f"{sentence}\n".encode(), True)
 
 
 def peer_of(transport: asyncio.Transport) -> Peer:

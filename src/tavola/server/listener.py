@@ -19,16 +19,13 @@ from concurrent.futures import Future
 
 from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
-from tavola.server.connection import Connection, Service
+from tavola.server.connection import ClientConnection, Service
 from tavola.server.dispatch import Dispatch
-from tavola.server.endpoint import Endpoint
+from tavola.server.endpoint import ServerEndpoint
 from tavola.server.errors import AddressInUse, AddressUnusable
 from tavola.server.hosts import Hosts
-from tavola.server.limits import ServerLimits
-from tavola.server.responses import ResponseQueue
-from tavola.server.safeguards import NO_SAFEGUARDS, Safeguards
-from tavola.server.served_engine import ServedEngine
-from tavola.server.wire import Wire
+from tavola.server.responses import ResponseEncoder, ResponseQueue, ServedEngine
+from tavola.server.safeguards import NO_SAFEGUARDS, Safeguards, ServerLimits
 
 new_loop: Callable[[], asyncio.AbstractEventLoop]
 try:  # a third faster; the loop of the standard library does the same where it is missing
@@ -43,9 +40,9 @@ if sys.platform != "win32":
 
 _log = logging.getLogger("tavola.server")
 
-TEND_SLICE_MS = 5.0
-TEND_AGAIN_S = 0.005  # while there is more to do and clients ask: half of the time is theirs
-TEND_LATER_S = 0.1
+BACKGROUND_SLICE_MS = 5.0
+BACKGROUND_BUSY_DELAY_S = 0.005  # while there is more to do and clients ask: half of the time is theirs
+BACKGROUND_IDLE_DELAY_S = 0.1
 _BACKLOG = 1024
 _FILES_BESIDE = 64  # what the process has open beside its connections
 _DEFAULT_LIMITS = ServerLimits()
@@ -67,13 +64,13 @@ class Server:
     ) -> None:
         self._engine = engine
         self._clock = clock
-        self._wire = Wire(clock, entropy)
+        self._encoder = ResponseEncoder(clock, entropy)
         self._limits = limits
         self._safeguards = safeguards
         self._hosts = Hosts(host, safeguards.hosts, verified=safeguards.callers is not None)
         self._sockets = open_sockets(host, port)
         secure = safeguards.tls is not None
-        self.endpoint = Endpoint(host, self._sockets[0].getsockname()[1], secure)
+        self.endpoint = ServerEndpoint(host, self._sockets[0].getsockname()[1], secure)
         self._servers: list[asyncio.Server] = []
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._answered = 0  # answers when the engine was last tended
@@ -82,10 +79,10 @@ class Server:
         """Begin to answer."""
         loop = asyncio.get_running_loop()
         guarded = self._safeguards
-        commits = ResponseQueue(self._engine, self._wire, loop, guarded.log)
+        commits = ResponseQueue(self._engine, self._encoder, loop, guarded.log)
         dispatch = Dispatch(
             self._engine,
-            self._wire,
+            self._encoder,
             commits.open_group,
             hosts=self._hosts,
             callers=guarded.callers,
@@ -94,16 +91,16 @@ class Server:
         )
         if guarded.log is not None:
             guarded.log.attach(loop, lambda: commits.group_is_open)
-        service = self._service = Service(loop, self._wire, dispatch, commits, self._limits)
+        service = self._service = Service(loop, self._encoder, dispatch, commits, self._limits)
         for listening in self._sockets:
             self._servers.append(
                 await loop.create_server(
-                    lambda: Connection(service),
+                    lambda: ClientConnection(service),
                     sock=listening,
                     backlog=_BACKLOG,
                     ssl=guarded.tls,
                     ssl_handshake_timeout=None if guarded.tls is None else self._limits.head_s,
-                    ssl_shutdown_timeout=None if guarded.tls is None else self._limits.answer_s,
+                    ssl_shutdown_timeout=None if guarded.tls is None else self._limits.response_s,
                 )
             )
         self._swept_s = loop.time()
@@ -135,10 +132,10 @@ class Server:
 
     def _sweep(self) -> None:
         service = self._service
-        self._timers["sweep"] = service.loop.call_later(self._limits.sweep_s, self._sweep)
-        self._wire.refresh()
+        self._timers["sweep"] = service.loop.call_later(self._limits.sweep_interval_s, self._sweep)
+        self._encoder.refresh_date()
         now_s = service.loop.time()
-        late = now_s - self._swept_s > 4 * self._limits.sweep_s
+        late = now_s - self._swept_s > 4 * self._limits.sweep_interval_s
         self._swept_s = now_s
         if self._safeguards.callers is not None:
             self._safeguards.callers.refresh()
@@ -151,16 +148,16 @@ class Server:
         service = self._service
         more = False
         try:
-            more = self._engine.run_background_work(TEND_SLICE_MS)
+            more = self._engine.run_background_work(BACKGROUND_SLICE_MS)
         except Exception:  # noqa: BLE001 - clients are served whatever becomes of the background work
             _log.exception("Background work failed; it is tried again.")
         asked, self._answered = (
             service.responses.response_count != self._answered,
             service.responses.response_count,
         )
-        delay_s = TEND_LATER_S
+        delay_s = BACKGROUND_IDLE_DELAY_S
         if more:
-            delay_s = TEND_AGAIN_S if asked else 0.0
+            delay_s = BACKGROUND_BUSY_DELAY_S if asked else 0.0
         self._timers["tend"] = service.loop.call_later(delay_s, self._run_background_work)
 
 
@@ -173,7 +170,7 @@ def serve(
     safeguards: Safeguards = NO_SAFEGUARDS,
     clock: Clock = SYSTEM_CLOCK,
     entropy: Entropy = SYSTEM_ENTROPY,
-    ready: Callable[[Endpoint], None] = lambda _endpoint: None,
+    ready: Callable[[ServerEndpoint], None] = lambda _endpoint: None,
 ) -> None:
     """Answer until the process is asked to end (SIGTERM or SIGINT); then finish what is under way.
 
@@ -188,7 +185,7 @@ def serve(
         runner.run(_serve(server, ready))
 
 
-async def _serve(server: Server, ready: Callable[[Endpoint], None]) -> None:
+async def _serve(server: Server, ready: Callable[[ServerEndpoint], None]) -> None:
     loop = asyncio.get_running_loop()
     asked = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -213,7 +210,7 @@ def running(
     safeguards: Safeguards = NO_SAFEGUARDS,
     clock: Clock = SYSTEM_CLOCK,
     entropy: Entropy = SYSTEM_ENTROPY,
-) -> Iterator[Endpoint]:
+) -> Iterator[ServerEndpoint]:
     """Serve from a thread of its own while the block runs: for tests, and for a program beside its data."""
     server = Server(
         engine, host=host, port=port, limits=limits, safeguards=safeguards, clock=clock, entropy=entropy

@@ -25,7 +25,7 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 @dataclass(frozen=True, slots=True)
-class LogQuery:
+class AccessLogQuery:
     """What a record must have, each None for anything; times are in epoch seconds, `until_s` not included."""
 
     user: str | None = None  # a name, an ARN, an access key or an account
@@ -55,7 +55,7 @@ class LogQuery:
         )
 
 
-def read_records(path: Path, query: LogQuery) -> Iterator[tuple[bytes, Record]]:
+def read_records(path: Path, query: AccessLogQuery) -> Iterator[tuple[bytes, Record]]:
     """Give each line of a log that is wanted, as it is written and as data; what is no record is passed over."""
     for file in files_of(path):
         with file.open("rb") as lines:

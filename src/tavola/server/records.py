@@ -125,17 +125,19 @@ def _tables(parameters: Any) -> list[dict[str, Any]]:
     return found
 
 
-def touched_parameters(touches: Sequence[ItemAccess]) -> list[dict[str, Any]]:
-    """Return the tables that a call touched, each with the keys; here a touch's key is a hash, or nothing.
+def touched_parameters(accesses: Sequence[ItemAccess]) -> list[dict[str, Any]]:
+    """Return the tables that a call touched, each with the keys; here an access's key is a hash, or nothing.
 
     The index of a read is named; those that a write keeps up to date were not asked for.
     """
     places: dict[tuple[str, str | None], dict[bytes, None]] = {}
-    read_by = {touch.table: touch.index_name for touch in touches if touch.index_name and not touch.writes}
-    for touch in touches:
-        keys = places.setdefault((touch.table, read_by.get(touch.table)), {})
-        if touch.key and len(keys) < KEYS_MAX:
-            keys[touch.key] = None
+    read_by = {
+        access.table: access.index_name for access in accesses if access.index_name and not access.writes
+    }
+    for access in accesses:
+        keys = places.setdefault((access.table, read_by.get(access.table)), {})
+        if access.key and len(keys) < KEYS_MAX:
+            keys[access.key] = None
     return [
         {
             "tableName": table_of(table),
@@ -146,13 +148,13 @@ def touched_parameters(touches: Sequence[ItemAccess]) -> list[dict[str, Any]]:
     ]
 
 
-def consumed_units(touches: Sequence[ItemAccess]) -> list[dict[str, Any]]:
+def consumed_units(accesses: Sequence[ItemAccess]) -> list[dict[str, Any]]:
     """Return the units that a call consumed, by table and index."""
     units: dict[tuple[str, str | None], tuple[float, float]] = {}
-    for touch in touches:
-        place = touch.table, touch.index_name
+    for access in accesses:
+        place = access.table, access.index_name
         reads, writes = units.get(place, (0.0, 0.0))
-        units[place] = reads + touch.reads, writes + touch.writes
+        units[place] = reads + access.reads, writes + access.writes
     return [
         {
             "table": table_of(table),

@@ -73,7 +73,7 @@ _DATES_MAX = 256
 _sha256 = hashlib.sha256
 
 
-class Credential(Protocol):
+class SigningCredential(Protocol):
     """The attributes of a key that a verifier uses; `tavola.iam.Credential` has them."""
 
     @property
@@ -97,11 +97,11 @@ class Credential(Protocol):
         ...
 
 
-C = TypeVar("C", bound=Credential)
-C_co = TypeVar("C_co", bound=Credential, covariant=True)
+C = TypeVar("C", bound=SigningCredential)
+C_co = TypeVar("C_co", bound=SigningCredential, covariant=True)
 
 
-class Credentials(Protocol[C_co]):
+class CredentialLookup(Protocol[C_co]):
     """Where keys are looked up; `tavola.iam.Directory` implements it."""
 
     def credential(self, key_id: str, /) -> C_co | None:
@@ -175,7 +175,7 @@ class Verifier(Generic[C]):
 
     __slots__ = ("_claims", "_clock", "_credentials", "_dates", "_keys")
 
-    def __init__(self, credentials: Credentials[C], clock: Clock) -> None:
+    def __init__(self, credentials: CredentialLookup[C], clock: Clock) -> None:
         self._credentials = credentials
         self._clock = clock
         self._claims: dict[bytes, Claim[C]] = {}  # by the Authorization header without its signature
@@ -420,7 +420,7 @@ def _check_skew(told: _SignatureParts, at_s: float, now_s: float) -> None:
         )
 
 
-def _check_token(credential: Credential, token: bytes | None, now_s: float) -> None:
+def _check_token(credential: SigningCredential, token: bytes | None, now_s: float) -> None:
     if credential.token is None:
         if token is not None:
             raise _bad_token()

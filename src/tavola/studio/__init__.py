@@ -9,7 +9,7 @@ from tavola.studio.app import CONTENT_SECURITY_POLICY, TOKEN_HEADER, create
 from tavola.studio.assets import Assets
 from tavola.studio.endpoint import Endpoint, encode_response
 from tavola.studio.monitoring import Monitor
-from tavola.studio.monitoring.observed_backend import ObservedBackend
+from tavola.studio.monitoring.monitor import ObservedBackend
 from tavola.studio.problems import RequestRefused, problem_of
 from tavola.studio.studio import DeclaredDesign, LogQuery, LogReader, Studio, TablesLocation
 from tavola.web import Problem

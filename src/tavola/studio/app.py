@@ -8,7 +8,6 @@ content security policy runs only our own script files. And a read-only studio r
 from __future__ import annotations
 
 import asyncio
-import gzip
 import hmac
 import re
 from collections.abc import Coroutine, Iterable, Mapping
@@ -20,14 +19,14 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
 from starlette.types import Scope
 
 from tavola import __version__
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.errors import TavolaError
 from tavola.studio.api import ENDPOINTS
-from tavola.studio.assets import Assets
+from tavola.studio.assets import Assets, Compression
 from tavola.studio.endpoint import Endpoint, encode_response
 from tavola.studio.problems import problem_of
 from tavola.studio.studio import Studio
@@ -41,10 +40,10 @@ TOKEN_HEADER = "X-Tavola-Token"
 TOKEN_BYTES = 32
 
 _API = "/api"
-_FOR_GOOD = "public, max-age=31536000, immutable"
-_PACKED_BYTES_LEAST = 32 * 1024  # below, packing costs more than it saves
-_ASIDE_BYTES_LEAST = 256 * 1024  # above, packing would hold up whoever else the loop serves
-_PACK_LEVEL = 1
+_COMPRESSED_JSON = Middleware(
+    Compression, minimum_size=32 * 1024, compresslevel=1
+)  # below, it costs more than it saves
+_COMPRESSED_FILES = Middleware(Compression, minimum_size=512)
 
 
 def create(
@@ -81,9 +80,12 @@ def create(
     application = Starlette(
         routes=[
             Route(
-                "/api/{path:path}", served.call_endpoint, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]
+                "/api/{path:path}",
+                served.call_endpoint,
+                methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+                middleware=[_COMPRESSED_JSON],
             ),
-            Route("/assets/{name:path}", served.asset, methods=["GET"]),
+            Mount("/assets", served.assets.files, middleware=[_COMPRESSED_FILES]),
             Route("/{path:path}", served.page, methods=["GET"]),
         ],
         middleware=[guard],
@@ -109,23 +111,19 @@ class _StudioApp:
         """Answer a question of the API."""
         try:
             endpoint = self._find_endpoint(request)
-            if request.method != "GET":
-                self._check_token(request)
-                endpoint.check_allowed(self.studio)
-                asked = endpoint.parse_body(await request.body())
+            if request.method == "GET":
+                call = endpoint.call(self.studio, _parameters(request, endpoint))
             else:
-                asked = endpoint.parse_parameters(_parameters(request, endpoint))
-            answering = endpoint.call(self.studio, asked)
-            answer = await (
-                _until_disconnect(request, answering) if endpoint.cancel_on_disconnect else answering
-            )
+                self._check_token(request)
+                call = endpoint.call(self.studio, await request.body())
+            answer = await (_until_disconnect(request, call) if endpoint.cancel_on_disconnect else call)
         except TavolaError as error:
             return _problem_response(
                 problem_of(error), error.headers if isinstance(error, ProblemError) else None
             )
         if isinstance(answer, Response):
             return answer
-        return await _json_response(request, encode_response(answer))
+        return Response(encode_response(answer), 200, {"Cache-Control": "no-store"}, "application/json")
 
     def _find_endpoint(self, request: Request) -> Endpoint:
         methods = self._by_path.get("/" + str(request.path_params["path"]))
@@ -137,14 +135,14 @@ class _StudioApp:
                 "Nobody answers at this address.",
                 "`tavola api` lists the questions.",
             )
-        found = methods.get(request.method)
-        if found is None:
+        endpoint = methods.get(request.method)
+        if endpoint is None:
             raise of_status(405, {"Allow": ", ".join(sorted(methods))})
-        return found
+        return endpoint
 
     def _check_token(self, request: Request) -> None:
-        given = request.headers.get(TOKEN_HEADER, "")
-        if not hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode()):
+        token = request.headers.get(TOKEN_HEADER, "")
+        if not hmac.compare_digest(token.encode("utf-8", "replace"), self.token.encode()):
             raise ProblemError(
                 403,
                 "token-refused",
@@ -153,27 +151,16 @@ class _StudioApp:
                 "Load the page again; a program asks with `tavola api`.",
             )
 
-    async def asset(self, request: Request) -> Response:
-        """Send a built file, which never changes under its name."""
-        found = self.assets.find(str(request.path_params["name"]))
-        if found is None:
-            raise HTTPException(404)
-        headers = {"Cache-Control": _FOR_GOOD, "Vary": "Accept-Encoding"}
-        if found.packed is not None and _accepts_gzip(request):
-            headers["Content-Encoding"] = "gzip"
-            return Response(found.packed, 200, headers, found.media_type)
-        return Response(found.body, 200, headers, found.media_type)
-
     async def page(self, request: Request) -> Response:
         """Send the index, whatever the address says: the page itself reads it."""
         base_path = str(request.scope.get("root_path", ""))
-        told = {
+        metadata = {
             "token": self.token,
             "base": base_path,
             "read-only": "yes" if self.studio.read_only else "no",
             "version": __version__,
         }
-        content = self.assets.index(base_path, told)
+        content = self.assets.index(base_path, metadata)
         return Response(content, 200, {"Cache-Control": "no-store"}, "text/html; charset=utf-8")
 
 
@@ -211,38 +198,10 @@ def _parameters(request: Request, endpoint: Endpoint) -> Mapping[str, str]:
     return {**request.query_params, "last_event_id": last}
 
 
-def _accepts_gzip(request: Request) -> bool:
-    given = request.headers.get("accept-encoding", "")
-    for each in given.lower().split(","):
-        name, _, quality = each.partition(";")
-        if name.strip() == "gzip":
-            return quality.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
-    return False
-
-
-async def _json_response(request: Request, content: bytes) -> Response:
-    headers = {"Cache-Control": "no-store"}
-    if len(content) >= _PACKED_BYTES_LEAST:
-        headers["Vary"] = "Accept-Encoding"
-        if _accepts_gzip(request):
-            headers["Content-Encoding"] = "gzip"
-            if len(content) < _ASIDE_BYTES_LEAST:
-                content = gzip.compress(content, _PACK_LEVEL, mtime=0)
-            else:
-                content = await asyncio.to_thread(gzip.compress, content, _PACK_LEVEL, mtime=0)
-    return Response(content, 200, headers, "application/json")
-
-
 def _problem_response(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
     content = encode_response({"problem": problem})
     known = {"Cache-Control": "no-store", **(headers or {})}
     return Response(content, problem.status, known, "application/json")
-
-
-def _of_web(problem: ProblemError) -> Problem:
-    """Return a refusal of the guard or of the routing in the shape that the page reads."""
-    first, _, rest = problem.detail.partition(". ")
-    return Problem(problem.code, problem.title, first + ("." if rest else ""), rest, problem.status)
 
 
 def _answer(scope: Scope, error: ProblemError) -> Response:

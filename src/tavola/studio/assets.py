@@ -1,27 +1,29 @@
 """The built pages of the package.
 
-File names contain a content hash, so browsers cache them forever. Each file is read and compressed once. Without a build the
-index page says how to build; the API works all the same.
+Names of built files contain a content hash, so browsers cache them forever. Without a build the index page says how to build;
+the API works all the same.
 """
 
 from __future__ import annotations
 
-import gzip
 import html
-import mimetypes
-import re
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from starlette.datastructures import Headers
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Receive, Scope, Send
 
 STATIC = Path(__file__).parent / "static"
 
 PLACE = b"<!--tavola-->"  # where the built index takes what the server knows
 
 _HEAD = b"<head>"
-_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
-_PACKED_BYTES_LEAST = 512
-_MEDIA_TYPES = {
+_CACHE_FOREVER = "public, max-age=31536000, immutable"
+_MEDIA_TYPES = {  # the same on every system; mimetypes reads the system's table
     ".js": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".map": "application/json",
@@ -46,43 +48,59 @@ MISSING = b"""<!doctype html>
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Asset:
-    """A built file: its bytes as they are, and packed where that is shorter."""
+class Compression(GZipMiddleware):
+    """Starlette's compression for clients that accept gzip; unlike Starlette's own, it respects `gzip;q=0`."""
 
-    body: bytes
-    packed: bytes | None
-    media_type: str
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the response, compressed if that is accepted and worthwhile."""
+        if scope["type"] == "http" and _refuses_gzip(Headers(scope=scope).get("accept-encoding", "")):
+            scope["headers"] = [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]
+        await super().__call__(scope, receive, send)
+
+
+def _refuses_gzip(accept_encoding: str) -> bool:
+    for each in accept_encoding.lower().split(","):
+        name, _, quality = each.partition(";")
+        if name.strip() == "gzip":
+            return quality.replace(" ", "") in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False
+
+
+class BuiltFiles(StaticFiles):
+    """The files that the index page loads, each to be cached forever."""
+
+    async def check_config(self) -> None:
+        """Accept a missing folder: it appears when the pages are built, without a restart."""
+
+    def file_response(
+        self,
+        full_path: str | os.PathLike[str],
+        stat_result: os.stat_result,
+        scope: Scope,
+        status_code: int = 200,
+    ) -> Response:
+        """Return Starlette's response with a media type and caching of ours."""
+        response = super().file_response(full_path, stat_result, scope, status_code)
+        response.headers["Cache-Control"] = _CACHE_FOREVER
+        media_type = _MEDIA_TYPES.get(Path(full_path).suffix)
+        if media_type is not None and "content-type" in response.headers:
+            response.headers["Content-Type"] = media_type
+        return response
 
 
 class Assets:
-    """The built files of a folder."""
+    """The build in a folder: its index page, and the files that this loads."""
 
     def __init__(self, folder: Path = STATIC) -> None:
         self.folder = folder
-        self._kept: dict[str, Asset] = {}
+        self.files = BuiltFiles(directory=folder / "assets", check_dir=False)
 
     @property
     def built(self) -> bool:
-        """Whether there is anything to be shown."""
+        """Whether the folder holds a build."""
         return (self.folder / "index.html").is_file()
 
-    def find(self, name: str) -> Asset | None:
-        """Return a file by its plain name; None where there is none, or where the name is a path."""
-        if name in self._kept:
-            return self._kept[name]
-        if not _NAME.fullmatch(name):
-            return None
-        path = self.folder / "assets" / name
-        if path.is_symlink() or not path.is_file():
-            return None
-        body = path.read_bytes()
-        guessed = mimetypes.guess_type(name)[0] or "application/octet-stream"
-        asset = Asset(body, _packed(body), _MEDIA_TYPES.get(path.suffix, guessed))
-        self._kept[name] = asset
-        return asset
-
-    def index(self, base_path: str, told: Mapping[str, str]) -> bytes:
+    def index(self, base_path: str, metadata: Mapping[str, str]) -> bytes:
         """Return the index for a base path, with what it is told as `<meta name="tavola-…">`; never as a script."""
         try:
             page = (self.folder / "index.html").read_bytes()
@@ -90,16 +108,9 @@ class Assets:
             page = MISSING
         lines = [f'<base href="{html.escape(base_path)}/">']
         lines += [
-            f'<meta name="tavola-{name}" content="{html.escape(value)}">' for name, value in told.items()
+            f'<meta name="tavola-{name}" content="{html.escape(value)}">' for name, value in metadata.items()
         ]
         known = "\n    ".join(lines).encode()
         if PLACE in page:
             return page.replace(PLACE, known, 1)
         return page.replace(_HEAD, _HEAD + known, 1)
-
-
-def _packed(body: bytes) -> bytes | None:
-    if len(body) < _PACKED_BYTES_LEAST:
-        return None
-    packed = gzip.compress(body, mtime=0)
-    return packed if len(packed) < len(body) else None

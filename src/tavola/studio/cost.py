@@ -18,11 +18,9 @@ import msgspec
 
 from tavola.design.cost import (
     Assumptions,
-    Consistency,
     CostRefused,
     CostReport,
     Sliders,
-    Transactions,
     apply_sliders,
     report_cost,
 )
@@ -54,28 +52,13 @@ class CostAssumptions:
 
 
 @dataclass(frozen=True, slots=True)
-class CostSliders:
-    """How far the design's own numbers are turned; 1 is as they are declared."""
-
-    reads: float = 1.0
-    writes: float = 1.0
-    item_bytes: float = 1.0
-    items: float = 1.0
-    indexes: int = 0  # more of them on each table, of whole items
-    peak: float | None = None
-    consistency: Consistency = "declared"
-    transactions: Transactions = "declared"
-    rates: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class CostRequest:
     """Whose month, and under which numbers; no design and no table named: all that the studio knows."""
 
     design: str | None = None  # one of those that the studio was started with, by its name
     tables: tuple[str, ...] = ()
     assumptions: CostAssumptions = CostAssumptions()
-    sliders: CostSliders = CostSliders()
+    sliders: Sliders = field(default_factory=Sliders)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,41 +89,41 @@ _known: dict[tuple[int, bytes], tuple[Design, CostReport]] = {}
 _parts: dict[tuple[int, tuple[str, ...]], tuple[Design, Design]] = {}
 
 
-def compute_cost(studio: Studio, asked: CostRequest, sliders: Sliders) -> CostReport:
+def compute_cost(studio: Studio, request: CostRequest, sliders: Sliders) -> CostReport:
     """Return the month of a design; the last few are kept, for the declared one stands while sliders move."""
-    design = select_design(studio, asked)
-    book, today = find_prices(studio, asked.assumptions)
-    key = (id(design), msgspec.json.encode((asked.assumptions, sliders, book.title, today.isoformat())))
+    design = select_design(studio, request)
+    book, today = find_prices(studio, request.assumptions)
+    key = (id(design), msgspec.json.encode((request.assumptions, sliders, book.title, today.isoformat())))
     known = _known.get(key)
     if known is None or known[0] is not design:
         if len(_known) >= _KNOWN_MAX:
             _known.clear()
-        assumptions = to_assumptions(asked.assumptions, design, sliders)
+        assumptions = to_assumptions(request.assumptions, design, sliders)
         known = _known[key] = (design, report_cost(apply_sliders(design, sliders), assumptions, book, today))
     return known[1]
 
 
-def select_design(studio: Studio, asked: CostRequest) -> Design:
+def select_design(studio: Studio, request: CostRequest) -> Design:
     """Return the design, or the part of it that is asked about; the same object each time, which others go by."""
-    whole, tables = studio.require_design(), asked.tables
-    if asked.design:
-        told = next((each for each in studio.declared if each.name == asked.design), None)
-        if told is None:
+    whole, tables = studio.require_design(), request.tables
+    if request.design:
+        declared = next((each for each in studio.declared if each.name == request.design), None)
+        if declared is None:
             raise RequestRefused(
                 "design-unknown",
                 "There is no such design",
-                f"The studio was not started with {asked.design}.",
+                f"The studio was not started with {request.design}.",
                 "Choose one that it knows.",
                 status=404,
             )
-        whole = told.design
+        whole = declared.design
     if not tables:
         return whole
     known = _parts.get((id(whole), tables))
     if known is not None and known[0] is whole:
         return known[1]
-    found = tuple(table for table in whole.tables if table.name in tables)
-    missing = set(tables) - {table.name for table in found}
+    selected = tuple(table for table in whole.tables if table.name in tables)
+    missing = set(tables) - {table.name for table in selected}
     if missing:
         raise RequestRefused(
             "table-unknown",
@@ -149,10 +132,10 @@ def select_design(studio: Studio, asked: CostRequest) -> Design:
             "Choose a table that it declares.",
             status=404,
         )
-    names = {entity.name for table in found for entity in table.entities}
+    names = {entity.name for table in selected for entity in table.entities}
     part = replace(
         whole,
-        tables=tuple(_without_foreign_writes(table, names) for table in found),
+        tables=tuple(_without_foreign_writes(table, names) for table in selected),
         needs=tuple(need for need in whole.needs if names.issuperset(need.entities)),
     )
     if len(_parts) >= _KNOWN_MAX:
@@ -163,46 +146,30 @@ def select_design(studio: Studio, asked: CostRequest) -> Design:
 
 def _without_foreign_writes(table: TableDesign, names: set[str]) -> TableDesign:
     """Return a table whose consumers write what is here: a document may not name an entity of a table that is left out."""
-    told = tuple(
+    consumers = tuple(
         replace(each, writes=tuple(name for name in each.writes if name in names)) for each in table.consumers
     )
-    return table if told == table.consumers else replace(table, consumers=told)
+    return table if consumers == table.consumers else replace(table, consumers=consumers)
 
 
-def to_sliders(asked: CostRequest) -> Sliders:
-    """Return the sliders of a question."""
-    told = asked.sliders
-    return Sliders(
-        reads=told.reads,
-        writes=told.writes,
-        item_bytes=told.item_bytes,
-        items=told.items,
-        indexes=told.indexes,
-        peak=told.peak,
-        consistency=told.consistency,
-        transactions=told.transactions,
-        rates=dict(told.rates),
-    )
-
-
-def to_assumptions(told: CostAssumptions, design: Design, sliders: Sliders) -> Assumptions:
+def to_assumptions(options: CostAssumptions, design: Design, sliders: Sliders) -> Assumptions:
     """Return the assumptions of a question; what tables hold is turned with the number of items."""
     known = {table.name for table in design.tables}
-    for name in told.storage_gb:
+    for name in options.storage_gb:
         if name not in known:
             raise CostRefused(
                 f"storage of {name} names no table of the design; there are {', '.join(sorted(known))}"
             )
     return Assumptions(
-        mode=told.mode,
-        table_class=told.table_class,
-        target=told.target,
-        hours_per_day=told.hours_per_day,
-        free_tier=told.free_tier,
-        backups=told.backups,
-        stream_polls_per_second=told.stream_polls,
-        sparse_share=told.sparse_share,
-        storage_gb={name: size * sliders.items for name, size in told.storage_gb.items()},
+        mode=options.mode,
+        table_class=options.table_class,
+        target=options.target,
+        hours_per_day=options.hours_per_day,
+        free_tier=options.free_tier,
+        backups=options.backups,
+        stream_polls_per_second=options.stream_polls,
+        sparse_share=options.sparse_share,
+        storage_gb={name: size * sliders.items for name, size in options.storage_gb.items()},
     )
 
 
@@ -213,23 +180,23 @@ def default_region(studio: Studio) -> str:
 
 
 def find_prices(
-    studio: Studio, told: CostAssumptions | CalculationRequest
+    studio: Studio, options: CostAssumptions | CalculationRequest
 ) -> tuple[PriceBook, datetime.date]:
     """Return the prices that are asked for, and the day from which a book is said to be old."""
     now = datetime.datetime.fromtimestamp(studio.clock.now(), tz=datetime.UTC).date()
-    if told.prices:
-        if told.region or told.date:
+    if options.prices:
+        if options.region or options.date:
             raise CostRefused(
                 "a labelled book and a region or date cannot both be followed; give one of them"
             )
-        return labelled_book(told.prices), now
-    region = told.region or default_region(studio)
-    if not told.date:
-        return (studio.book(region) if told.region is None else load_book(region)), now
+        return labelled_book(options.prices), now
+    region = options.region or default_region(studio)
+    if not options.date:
+        return (studio.book(region) if options.region is None else load_book(region)), now
     try:
-        day = datetime.date.fromisoformat(told.date)
+        day = datetime.date.fromisoformat(options.date)
     except ValueError as error:
-        raise CostRefused(f"{told.date!r} is no date; give one such as 2026-08-01") from error
+        raise CostRefused(f"{options.date!r} is no date; give one such as 2026-08-01") from error
     book = load_book(region, day)
     return book, book.date  # prices of a day that was asked for are not old
 
@@ -237,27 +204,29 @@ def find_prices(
 _CLASSES = {"STANDARD": "standard", "STANDARD_INFREQUENT_ACCESS": "standard-ia"}
 
 
-def cost_command(studio: Studio, asked: CostRequest, design: Design, *, rests: bool) -> tuple[str, bool]:
+def cost_command(
+    studio: Studio, request: CostRequest, design: Design, *, is_unchanged: bool
+) -> tuple[str, bool]:
     """Return the command that prints the altered month, and whether it is about a document that must be saved first.
 
     "" where there is none: designs side by side may call entities alike, and a document may not.
     """
-    told = asked.assumptions
-    subject = asked.design if asked.design and not asked.tables else _design_argument(studio, design)
-    subject = subject if rests else None
+    options = request.assumptions
+    subject = request.design if request.design and not request.tables else _design_argument(studio, design)
+    subject = subject if is_unchanged else None
     saved = subject is None
     if saved and not is_writable(design):
         return "", False
     words = ["tavola cost", shlex.quote(subject or "altered.json")]
-    words += [] if told.mode is None else [f"--mode {told.mode}"]
-    words += [f"--stream-polls {format_number(told.stream_polls)}"] if told.stream_polls else []
-    words += [] if told.sparse_share == 0.1 else [f"--sparse-share {format_number(told.sparse_share)}"]
-    scale = asked.sliders.items
+    words += [] if options.mode is None else [f"--mode {options.mode}"]
+    words += [f"--stream-polls {format_number(options.stream_polls)}"] if options.stream_polls else []
+    words += [] if options.sparse_share == 0.1 else [f"--sparse-share {format_number(options.sparse_share)}"]
+    scale = request.sliders.items
     words += [
         f"--storage-gb {shlex.quote(f'{name}={format_number(size * scale)}')}"
-        for name, size in sorted(told.storage_gb.items())
+        for name, size in sorted(options.storage_gb.items())
     ]
-    words += shared_options(told, default_region(studio))
+    words += shared_options(options, default_region(studio))
     return " ".join(words), saved
 
 
@@ -275,20 +244,20 @@ def format_number(value: float) -> str:
     return f"{Decimal(repr(float(value))).normalize():f}"
 
 
-def shared_options(told: CostAssumptions | CalculationRequest, default: str) -> list[str]:
+def shared_options(options: CostAssumptions | CalculationRequest, default: str) -> list[str]:
     """Return the options that a design and a calculation have in common, those alone that are not as by default."""
     words = []
-    if told.prices:
-        words.append(f"--prices {shlex.quote(told.prices)}")
+    if options.prices:
+        words.append(f"--prices {shlex.quote(options.prices)}")
     else:
-        region = told.region or default
+        region = options.region or default
         words += [] if region == DEFAULT_REGION else [f"--region {region}"]
-        words += [f"--date {told.date}"] if told.date else []
-    words += [] if told.table_class is None else [f"--class {_CLASSES[told.table_class]}"]
-    words += [] if told.target == 70 else [f"--target-utilisation {told.target}"]
-    words += [] if told.hours_per_day == 24 else [f"--hours-per-day {told.hours_per_day}"]
-    words += ["--free-tier"] if told.free_tier else []
-    words += [f"--backups {told.backups}"] if told.backups else []
+        words += [f"--date {options.date}"] if options.date else []
+    words += [] if options.table_class is None else [f"--class {_CLASSES[options.table_class]}"]
+    words += [] if options.target == 70 else [f"--target-utilisation {options.target}"]
+    words += [] if options.hours_per_day == 24 else [f"--hours-per-day {options.hours_per_day}"]
+    words += ["--free-tier"] if options.free_tier else []
+    words += [f"--backups {options.backups}"] if options.backups else []
     return words
 
 
@@ -306,8 +275,8 @@ def _design_argument(studio: Studio, design: Design) -> str | None:
 def _table_argument(studio: Studio, table: TableDesign) -> str | None:
     for name in studio.designs:
         module = name.partition(":")[0]
-        found = getattr(sys.modules.get(module), table.label, None)
-        if getattr(getattr(found, "settings", None), "name", None) == table.name:
+        declared = getattr(sys.modules.get(module), table.label, None)
+        if getattr(getattr(declared, "settings", None), "name", None) == table.name:
             return f"{module}:{table.label}"
     return None
 
@@ -316,13 +285,13 @@ def _module_argument(studio: Studio, tables: tuple[TableDesign, ...]) -> str | N
     """Return the module that declares just these tables, where it is one of those the studio was started with."""
     labels = {table.label: table.name for table in tables}
     for name in studio.designs:
-        held = vars(sys.modules[name]) if name in sys.modules else {}
+        members = vars(sys.modules[name]) if name in sys.modules else {}
         declared = {
-            label: found.settings.name
-            for label, found in held.items()
-            if isinstance(found, type)
-            and getattr(found, "__module__", "") == name
-            and hasattr(found, "settings")
+            label: member.settings.name
+            for label, member in members.items()
+            if isinstance(member, type)
+            and getattr(member, "__module__", "") == name
+            and hasattr(member, "settings")
         }
         if declared == labels:
             return name

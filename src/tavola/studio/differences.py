@@ -48,8 +48,8 @@ class ItemComparison:
 def compare_items(before: Item | None, after: Item | None, limit: int = DIFFERENCES_MAX) -> ItemComparison:
     """Return what is otherwise in an item than it was; an item that was not there had nothing."""
     walk = _compare_maps("", before or {}, after or {})
-    told = tuple(islice(walk, limit))
-    return ItemComparison(told, len(told) + sum(1 for _ in walk))
+    differences = tuple(islice(walk, limit))
+    return ItemComparison(differences, len(differences) + sum(1 for _ in walk))
 
 
 def same_value(one: AttributeValue, other: AttributeValue) -> bool:
@@ -140,8 +140,8 @@ def _is_long(value: AttributeValue | None) -> bool:
     return value is not None and value_size(dict(value)) > VALUE_BYTES_MAX
 
 
-def _elements(tag: str, held: list[str]) -> dict[Any, str]:
-    return {(_number_value(each) if tag == "NS" else each): each for each in held}
+def _elements(tag: str, values: list[str]) -> dict[Any, str]:
+    return {(_number_value(each) if tag == "NS" else each): each for each in values}
 
 
 def _number_value(text: str) -> Decimal | str:

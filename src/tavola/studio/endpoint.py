@@ -7,7 +7,8 @@ TypeScript types. HTTP is in `app`; here a request is data, and the command line
 from __future__ import annotations
 
 import functools
-from collections.abc import Awaitable, Callable, Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_type_hints
 
@@ -17,7 +18,7 @@ from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import Studio
 
 Method = Literal["GET", "POST"]
-Handler = Callable[[Studio, Any], Awaitable[Any]]
+Handler = Callable[[Studio, Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +50,10 @@ class Endpoint:
         """The type of the answer."""
         return _handler_types(self.handler)[1]
 
-    def parse_parameters(self, given: Mapping[str, str]) -> Any:
+    def parse_parameters(self, parameters: Mapping[str, str]) -> Any:
         """Return what is asked by the parameters of a URL; numbers and truth are read from their text."""
         try:
-            return msgspec.convert(dict(given), self.request_type, strict=False)
+            return msgspec.convert(dict(parameters), self.request_type, strict=False)
         except msgspec.ValidationError as error:
             raise _malformed(self, error) from error
 
@@ -63,8 +64,11 @@ class Endpoint:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise _malformed(self, error) from error
 
-    def check_allowed(self, studio: Studio) -> None:
-        """Refuse a write in a read-only studio."""
+    async def call(self, studio: Studio, request: Any) -> Any:
+        """Return the handler's response to a request: a `request_type`, a JSON body, or the parameters of a URL.
+
+        A read-only studio refuses writes, before the request is parsed. A handler that is no coroutine function runs in a thread.
+        """
         if self.is_write and studio.read_only:
             raise RequestRefused(
                 "read-only",
@@ -74,13 +78,13 @@ class Endpoint:
                 status=403,
             )
 
-    async def call(self, studio: Studio, params: Any) -> Any:
-        """Return the handler's response; refuse a write in a read-only studio.
-
-        HTTP calls `check_allowed` earlier as well, so that a refused request is not parsed first.
-        """
-        self.check_allowed(studio)
-        return await self.handler(studio, params)
+        if isinstance(request, bytes):
+            request = self.parse_body(request)
+        elif isinstance(request, Mapping):
+            request = self.parse_parameters(request)
+        if inspect.iscoroutinefunction(self.handler):
+            return await self.handler(studio, request)
+        return await studio.run_in_thread(self.handler, studio, request)
 
 
 def encode_response(answer: Any) -> bytes:
@@ -91,9 +95,9 @@ def encode_response(answer: Any) -> bytes:
 @functools.cache
 def _handler_types(handler: Handler) -> tuple[type[Any], Any]:
     hints = get_type_hints(handler)
-    gives = hints.pop("return")
-    (asks,) = (hint for hint in hints.values() if hint is not Studio)
-    return asks, gives
+    response_type = hints.pop("return")
+    (request_type,) = (hint for hint in hints.values() if hint is not Studio)
+    return request_type, response_type
 
 
 def _malformed(endpoint: Endpoint, error: Exception) -> RequestRefused:

@@ -48,8 +48,8 @@ def field_values(entity: EntityDesign, item: Item, names: tuple[str, ...]) -> di
         stored = item.get(field.attribute)
         if stored is not None:
             values[name] = key_part_value(field, stored)
-        elif (told := _value_from_key(entity, item, name)) is not None:
-            values[name] = told
+        elif (value := _value_from_key(entity, item, name)) is not None:
+            values[name] = value
     return values
 
 
@@ -60,9 +60,9 @@ def _value_from_key(entity: EntityDesign, item: Item, name: str) -> Any:
             continue
         bound = entity.bind_template(source)
         text = item.get(source.attribute, {}).get("S")
-        told = None if bound is None or text is None else bound.read(text)
-        if told is not None and bound is not None and name not in bound.lossy_fields:
-            return told.get(name)
+        values = None if bound is None or text is None else bound.read(text)
+        if values is not None and bound is not None and name not in bound.lossy_fields:
+            return values.get(name)
     return None
 
 
@@ -92,10 +92,10 @@ def _datetime(field: FieldDesign, stored: Value) -> Any:
 
 
 def _choice(field: FieldDesign, stored: Value) -> Any:
-    told = stored["S"] if "S" in stored else _integer(field, stored)
-    if field.choices is not None and told not in field.choices:
+    content = stored["S"] if "S" in stored else _integer(field, stored)
+    if field.choices is not None and content not in field.choices:
         raise FieldUnreadable
-    return told
+    return content
 
 
 _READERS: Mapping[str, Callable[[FieldDesign, Value], Any]] = {
@@ -112,7 +112,7 @@ _READERS: Mapping[str, Callable[[FieldDesign, Value], Any]] = {
 
 def constant_defaults(table: str, entity: str) -> dict[str, Value]:
     """Return the constant defaults of an entity's fields as they are stored, by the attributes."""
-    found = next(
+    declared_entity = next(
         (
             each
             for declared in declared_tables()
@@ -122,10 +122,10 @@ def constant_defaults(table: str, entity: str) -> dict[str, Value]:
         ),
         None,
     )
-    if found is None:
+    if declared_entity is None:
         return {}
     defaults: dict[str, Value] = {}
-    for field in shape_of(found).fields.values():
+    for field in shape_of(declared_entity).fields.values():
         if field.default is None or field.lock:
             continue
         try:

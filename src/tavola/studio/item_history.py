@@ -123,29 +123,29 @@ async def read_history(studio: Studio, table: str, key: Item, recogniser: Recogn
     source: Source = "recovery"
     complete = True
     try:
-        found = _LatestVersions()
+        versions = _LatestVersions()
         async for version in studio.db.history(table, key):
-            found.add(_Version(version.since, version.item, version.expired))
+            versions.add(_Version(version.since, version.item, version.expired))
     except Fault as fault:
         if fault.code not in _NO_PAST:
             raise
         source = "stream"
-        found, complete = await _from_stream(studio, table, key, fault)
+        versions, complete = await _from_stream(studio, table, key, fault)
     design = studio.table_design(table)
-    shown = _render_versions(found.versions, recogniser, Actors(design, studio.where.region))
-    if found.count > len(shown):
-        del shown[0]  # it was kept to be compared with
+    rendered = _render_versions(versions.versions, recogniser, Actors(design, studio.where.region))
+    if versions.count > len(rendered):
+        del rendered[0]  # it was kept to be compared with
     if design is not None:
-        shown = await _add_audit_rows(studio, design, recogniser, shown)
-    image = next((version.item for version in reversed(shown) if version.item is not None), key)
+        rendered = await _add_audit_rows(studio, design, recogniser, rendered)
+    image = next((version.item for version in reversed(rendered) if version.item is not None), key)
     return ItemHistory(
         table=table,
         key=key,
         entity=recogniser.recognise(image).entity,
         parts=recogniser.parse_keys({**image, **key}),
         source=source,
-        versions=tuple(reversed(shown)),
-        earlier=found.count - len(shown),
+        versions=tuple(reversed(rendered)),
+        earlier=versions.count - len(rendered),
         complete=complete,
     )
 
@@ -162,36 +162,38 @@ async def _from_stream(studio: Studio, table: str, key: Item, refusal: Fault) ->
             "Turn on point-in-time recovery: from then on every version is kept.",
             status=409,
         ) from error
-    found = _LatestVersions()
+    versions = _LatestVersions()
     read = 0
     while read < RECORDS_MAX and (batch := await subscription.take()) is not None:
         read += len(batch)
         for change in batch:
             if isinstance(change, RawChange) and same_item(change.keys, key):
-                found.add_change(change)
+                versions.add_change(change)
     complete = read < RECORDS_MAX
-    if not found.count or (found.unsure and complete):
-        standing = await studio.db.call(
+    if not versions.count or (versions.unsure and complete):
+        current = await studio.db.call(
             "GetItem", {"TableName": table, "Key": dict(key), "ConsistentRead": True}
         )
-        if found.count:
-            found.resolve(standing.get("Item"))
+        if versions.count:
+            versions.resolve(current.get("Item"))
         else:
-            found.add(_Version(None, standing.get("Item")))
-    return found, complete
+            versions.add(_Version(None, current.get("Item")))
+    return versions, complete
 
 
-def _render_versions(found: Iterable[_Version], recogniser: Recogniser, actors: Actors) -> list[KeptVersion]:
-    told: list[KeptVersion] = []
+def _render_versions(
+    versions: Iterable[_Version], recogniser: Recogniser, actors: Actors
+) -> list[KeptVersion]:
+    rendered: list[KeptVersion] = []
     before: _Version | None = None  # None: nobody knows what was before the first
-    for version in found:
+    for version in versions:
         known = before is not None and not before.unknown and not version.unknown
         was, item = None if before is None else before.item, version.item
         compared = compare_items(was, item) if known else _NOTHING
         entity = None if item is None else recogniser.recognise(item).entity
-        if told:
-            told[-1] = replace(told[-1], until=moment_text(version.since))
-        told.append(
+        if rendered:
+            rendered[-1] = replace(rendered[-1], until=moment_text(version.since))
+        rendered.append(
             KeptVersion(
                 since=moment_text(version.since),
                 until=None,
@@ -207,7 +209,7 @@ def _render_versions(found: Iterable[_Version], recogniser: Recogniser, actors: 
             )
         )
         before = version
-    return told
+    return rendered
 
 
 async def _add_audit_rows(
@@ -222,17 +224,17 @@ async def _add_audit_rows(
                 keys[place] = found
     if not keys:
         return versions
-    wanted = _unique([key for _, key in keys.values()])
-    request = {"RequestItems": {design.name: {"Keys": wanted}}}
+    keys_to_read = _unique([key for _, key in keys.values()])
+    request = {"RequestItems": {design.name: {"Keys": keys_to_read}}}
     rows = (await studio.db.call("BatchGetItem", request))["Responses"].get(design.name, [])
-    told = list(versions)
+    merged = list(versions)
     for place, (audit, key) in keys.items():
         row = next((row for row in rows if all(row.get(name) == value for name, value in key.items())), None)
         if row is not None:
             actor = row.get(audit.field("actor").attribute, {}).get("S")
             why = row.get(audit.field("why").attribute, {}).get("S", "")
-            told[place] = replace(told[place], actor=actor or told[place].actor, why=why)
-    return told
+            merged[place] = replace(merged[place], actor=actor or merged[place].actor, why=why)
+    return merged
 
 
 def audits_of(design: TableDesign, entity: EntityDesign) -> Iterator[tuple[EntityDesign, tuple[str, ...]]]:
@@ -258,15 +260,15 @@ def _audit_row(
         assert audit.key is not None, "an audit row has a key"
         try:
             values = field_values(entity, mutable_item(item), names)
-            made = {
+            key = {
                 source.attribute: {source.tag: bound.render(values)}
                 for source in audit.key.sources
                 if (bound := audit.bind_template(source)) is not None
             }
         except (FieldUnreadable, TavolaError):
             continue
-        if len(made) == len(audit.key.sources):
-            return audit, made
+        if len(key) == len(audit.key.sources):
+            return audit, key
     return None
 
 
@@ -275,11 +277,11 @@ def _design_of(design: TableDesign, name: str | None) -> EntityDesign | None:
 
 
 def _unique(keys: list[Item]) -> list[Item]:
-    found: list[Item] = []
+    unique_items: list[Item] = []
     for key in keys:
-        if key not in found:
-            found.append(key)
-    return found
+        if key not in unique_items:
+            unique_items.append(key)
+    return unique_items
 
 
 def mutable_item(item: Item) -> dict[str, dict[str, Any]]:

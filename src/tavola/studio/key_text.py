@@ -59,8 +59,8 @@ class KeyReader:
 
     def split(self, text: str) -> tuple[str, ...] | None:
         """Return what is written for each field; None: the template does not make this text."""
-        found = self._split(text)
-        return None if found is None else found.groups()
+        parts = self._split(text)
+        return None if parts is None else parts.groups()
 
     def value(self, at: int, written: str) -> str:
         """Return what a field has where this is written of it; raise ValueError, or an error of ours, where that is nothing."""
@@ -121,18 +121,18 @@ def guess_parts(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     literals = [""]
     written: list[str] = []
     at = 0
-    found = _WORD.match(text)
-    delimiter = text[found.end() - 1] if found is not None else ""
-    while found is not None and found.end() < len(text):
-        literals[-1] += text[at : found.end()]
-        at = found.end()
+    match = _WORD.match(text)
+    delimiter = text[match.end() - 1] if match is not None else ""
+    while match is not None and match.end() < len(text):
+        literals[-1] += text[at : match.end()]
+        at = match.end()
         end = text.find(delimiter, at)
         if end < 0:
             break
         written.append(text[at:end])
         literals.append(delimiter)
         at = end + 1
-        found = _WORDS[delimiter].match(text, at)
+        match = _WORDS[delimiter].match(text, at)
     if at < len(text) or literals == [""]:
         written.append(text[at:])
         literals.append("")
@@ -148,8 +148,8 @@ def guessed_pieces(text: str) -> tuple[KeyPiece, ...]:
 
 def leading_word(text: str) -> str | None:
     """Return the word that a key begins with, if a delimiter follows it."""
-    found = _WORD.match(text)
-    return None if found is None else found[1]
+    match = _WORD.match(text)
+    return None if match is None else match[1]
 
 
 def _pieces(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from tavola.errors import TavolaError
 from tavola.model import OWNER_ATTRIBUTE, UNIQUE, UNIQUE_ATTRIBUTE
@@ -24,9 +24,13 @@ from tavola.studio.key_text import (
 )
 from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import Studio
+from tavola.studio.table_layouts import TableLayout, parse_layout
 from tavola.studio.types import AttributeValue, Item
 
 Kind = Literal["entity", "guard", "marker", "guess", "unknown"]
+
+TableKeys = Mapping[str | None, tuple[str, ...]]
+"""The key attributes of a table (under None) and of each of its indexes, partition key first."""
 
 _TAGS = ("_entity", "entity_type", "EntityType", "entityType", "__typename", "_type", "_et")
 
@@ -46,24 +50,6 @@ class RecognisedItem:
     entity: str | None
     kind: Kind
     note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class TableKeys:
-    """The key attributes of a table and of its indexes, partition first; `ways` has the table's own under None."""
-
-    by_index: Mapping[str | None, tuple[tuple[str, ...], tuple[str, ...]]]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The attributes of the table's own key."""
-        hash_, range_ = self.by_index[None]
-        return hash_ + range_
-
-    def of(self, index: str | None) -> tuple[str, ...]:
-        """Return the attributes of the key of an index, or of the table."""
-        hash_, range_ = self.by_index[index]
-        return hash_ + range_
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,27 +90,27 @@ class Recogniser:
         self.keys = keys
         self.design = design
         entities = () if design is None else design.entities
-        found = [
+        compiled = [
             (entity, _compile_entity(entity, design is not None and design.foreign)) for entity in entities
         ]
-        self._by_tag = {entity.tag: each for entity, each in found}
+        self._by_tag = {entity.tag: each for entity, each in compiled}
         # The template that says more goes first: of a loose reading it is the likelier one.
-        self._entities = sorted((each for _, each in found), key=_weight, reverse=True)
-        self._by_name = {entity.name: each for entity, each in found}
+        self._entities = sorted((each for _, each in compiled), key=_weight, reverse=True)
+        self._by_name = {entity.name: each for entity, each in compiled}
         self._tag = None if design is None else design.settings.tag
         ttl = None if design is None else design.settings.ttl
-        bare = {name for way in keys.by_index for name in keys.of(way)}
+        bare = {name for way in keys for name in keys[way]}
         self._bare = bare | {name for name in (self._tag, ttl) if name is not None}
 
     def recognise(self, item: Item) -> RecognisedItem:
         """Return what an item is, or an entry of an index: that has the table's key too."""
         if UNIQUE_ATTRIBUTE in item and OWNER_ATTRIBUTE in item:
             return self._guard(item)
-        if self._tag is not None and (told := item.get(self._tag)) is not None:
-            tag = str(told.get("S", ""))
-            found = self._by_tag.get(tag)
-            if found is not None:
-                return found.recognised
+        if self._tag is not None and (tag_value := item.get(self._tag)) is not None:
+            tag = str(tag_value.get("S", ""))
+            known = self._by_tag.get(tag)
+            if known is not None:
+                return known.recognised
             if tag == UNIQUE:  # an entry of an index that does not hold what it guards
                 return RecognisedItem(None, "guard", "It keeps a value unique.")
             if tag:
@@ -135,13 +121,13 @@ class Recogniser:
         return self._unknown(item)
 
     def parse_keys(
-        self, item: Item, index: str | None = None, told: RecognisedItem | None = None
+        self, item: Item, index: str | None = None, recognised: RecognisedItem | None = None
     ) -> tuple[KeyReading, ...]:
         """Return an item's keys taken apart: the table's, and the index's before it where one is named.
 
         `told` is what the item is, where that is known already.
         """
-        entity = self._by_name.get((told or self.recognise(item)).entity or "")
+        entity = self._by_name.get((recognised or self.recognise(item)).entity or "")
         readings = [] if index is None else self._readings(entity, item, index)
         taken = {reading.attribute for reading in readings}
         readings += [each for each in self._readings(entity, item, None) if each.attribute not in taken]
@@ -152,35 +138,37 @@ class Recogniser:
         entity = self._by_name.get(self.recognise(item).entity or "")
         return {
             way or "": tuple(self._readings(entity, item, way))
-            for way in self.keys.by_index
-            if all(name in item for name in self.keys.of(way))
+            for way in self.keys
+            if all(name in item for name in self.keys[way])
         }
 
     def key_readers(
         self, entity: str | None, index: str | None = None
     ) -> tuple[tuple[str, KeyReader | None], ...]:
         """Return what reads each key attribute of an entity's items: the index's first, then the table's; None: a guess."""
-        found = self._by_name.get(entity or "")
-        told: dict[str, KeyReader | None] = {}
+        known_entity = self._by_name.get(entity or "")
+        readers: dict[str, KeyReader | None] = {}
         for way in (index, None):
-            sources = () if found is None else found.sources_by_index.get(way, ())
+            sources = () if known_entity is None else known_entity.sources_by_index.get(way, ())
             known = {source.attribute: source.reader for source in sources}
-            for name in self.keys.of(way):
-                told.setdefault(name, known.get(name))
-        return tuple(told.items())
+            for name in self.keys[way]:
+                readers.setdefault(name, known.get(name))
+        return tuple(readers.items())
 
     def can_make(self, entity: str, index: str | None, values: Item) -> bool:
         """Tell whether an entity's templates can make these values of key attributes, in the table or an index."""
-        found = self._by_name.get(entity)
-        sources = () if found is None else found.sources_by_index.get(index, ())
-        told = [source for source in sources if source.attribute in values]
-        return bool(told) and all(source.pieces(values[source.attribute]) is not None for source in told)
+        known_entity = self._by_name.get(entity)
+        sources = () if known_entity is None else known_entity.sources_by_index.get(index, ())
+        relevant = [source for source in sources if source.attribute in values]
+        return bool(relevant) and all(
+            source.pieces(values[source.attribute]) is not None for source in relevant
+        )
 
     def _readings(self, entity: _KnownEntity | None, item: Item, index: str | None) -> list[KeyReading]:
         sources = () if entity is None else entity.sources_by_index.get(index, ())
         known = {source.attribute: source for source in sources}
         readings = []
-        for name in self.keys.of(index):
+        for name in self.keys[index]:
             value = item.get(name)
             if value is None:
                 continue
@@ -203,45 +191,38 @@ class Recogniser:
 
     def _unknown(self, item: Item) -> RecognisedItem:
         for name in _TAGS if self._tag is None else ():
-            told = item.get(name, {}).get("S")
-            if told and self.design is None:
-                return RecognisedItem(told, "guess", f"Guessed: the attribute {name} says so.")
+            note = item.get(name, {}).get("S")
+            if note and self.design is None:
+                return RecognisedItem(note, "guess", f"Guessed: the attribute {name} says so.")
         word = self._word(item)
         if item.keys() <= self._bare:
             return RecognisedItem(word, "marker", "It has its key and nothing else.")
         if word is not None:
             return RecognisedItem(word, "guess", "Guessed by what its key begins with.")
-        told = (
+        note = (
             "No entity of the design has such a key." if self.design else "There is no design to tell it by."
         )
-        return RecognisedItem(None, "unknown", told)
+        return RecognisedItem(None, "unknown", note)
 
     def _word(self, item: Item) -> str | None:
         """Return the word that a key begins with: the sort key's, which tells members of a collection apart."""
-        for name in reversed(self.keys.names):
-            found = leading_word(item.get(name, {}).get("S", ""))
-            if found is not None:
-                return found
+        for name in reversed(self.keys[None]):
+            word = leading_word(item.get(name, {}).get("S", ""))
+            if word is not None:
+                return word
         return None
 
 
-def described_keys(description: Mapping[str, Any]) -> TableKeys:
-    """Return the keys of a table as DescribeTable tells them."""
-    indexes = (
-        *description.get("GlobalSecondaryIndexes", ()), *description.get("LocalSecondaryIndexes", ())
-    )  # fmt: skip
-    ways: dict[str | None, tuple[tuple[str, ...], tuple[str, ...]]] = {
-        None: _halves(description["KeySchema"])
-    }
-    return TableKeys(ways | {index["IndexName"]: _halves(index["KeySchema"]) for index in indexes})
+def layout_keys(layout: TableLayout) -> TableKeys:
+    """Return the keys of an existing table."""
+    return {target.index: target.attributes for target in layout.targets}
 
 
 def designed_keys(design: TableDesign) -> TableKeys:
-    """Return the keys of a table as its design tells them."""
+    """Return the keys of a table as its design declares them."""
     settings = design.settings
-    range_ = () if settings.range is None else (settings.range,)
-    ways: dict[str | None, tuple[tuple[str, ...], tuple[str, ...]]] = {None: ((settings.hash,), range_)}
-    return TableKeys(ways | {index.name: (index.hash, index.range) for index in design.indexes})
+    own = (settings.hash,) if settings.range is None else (settings.hash, settings.range)
+    return {None: own} | {index.name: (*index.hash, *index.range) for index in design.indexes}
 
 
 async def load_recogniser(studio: Studio, table: str) -> Recogniser:
@@ -251,28 +232,21 @@ async def load_recogniser(studio: Studio, table: str) -> Recogniser:
             "table-missing", "No table is named", "The question names no table.", "Choose one."
         )
     answer = await studio.db.call("DescribeTable", {"TableName": table})
-    return cached_recogniser(studio, answer["Table"])
+    return cached_recogniser(studio, parse_layout(answer["Table"]))
 
 
-def cached_recogniser(studio: Studio, described: Mapping[str, Any]) -> Recogniser:
-    """Return what tells the items of a described table apart: the one at hand, as long as the table has the same keys."""
-    table, keys = described["TableName"], described_keys(described)
-    found: Recogniser | None = studio.cache.get(("recogniser", table))
-    if found is None or found.keys != keys:
-        found = studio.cache["recogniser", table] = Recogniser(keys, studio.table_design(table))
-    return found
+def cached_recogniser(studio: Studio, layout: TableLayout) -> Recogniser:
+    """Return the recogniser of a table's items, cached as long as the table has the same keys."""
+    table, keys = layout.table, layout_keys(layout)
+    recogniser: Recogniser | None = studio.cache.get(("recogniser", table))
+    if recogniser is None or recogniser.keys != keys:
+        recogniser = studio.cache["recogniser", table] = Recogniser(keys, studio.table_design(table))
+    return recogniser
 
 
 def value_text(value: AttributeValue) -> str:
     """Return a key's value as text: a number and a text as they stand, bytes in base64."""
     return str(next(iter(value.values()), ""))
-
-
-def _halves(schema: list[Mapping[str, str]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    def half(kind: str) -> tuple[str, ...]:
-        return tuple(part["AttributeName"] for part in schema if part["KeyType"] == kind)
-
-    return half("HASH"), half("RANGE")
 
 
 def _weight(entity: _KnownEntity) -> int:
@@ -283,11 +257,11 @@ def _compile_entity(entity: EntityDesign, foreign: bool) -> _KnownEntity:
     assert entity.key is not None, "what lives in a table has a key"
     table = _way(entity, entity.key, foreign)
     base = {source.attribute: source for source in table}
-    ways: dict[str | None, tuple[_KeySource, ...]] = {None: table}
+    sources: dict[str | None, tuple[_KeySource, ...]] = {None: table}
     for key in entity.keys:
         # A local index has the table's partition key, which its template says already.
-        ways[key.index] = tuple(base.get(each.attribute, each) for each in _way(entity, key, foreign))
-    return _KnownEntity(RecognisedItem(entity.name, "entity"), ways)
+        sources[key.index] = tuple(base.get(each.attribute, each) for each in _way(entity, key, foreign))
+    return _KnownEntity(RecognisedItem(entity.name, "entity"), sources)
 
 
 def _way(entity: EntityDesign, key: KeyDesign, foreign: bool) -> tuple[_KeySource, ...]:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, ParamSpec, TypeVar
 
+from tavola.backends.errors import PastUnavailable
+from tavola.client.backend import AsyncBackend, AsyncRemembering
 from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.design.lint import SourceFile
 from tavola.engine import Engine
@@ -19,8 +21,61 @@ from tavola.iam import Directory
 from tavola.model.document import Design, TableDesign
 from tavola.prices import BookUnknown, PriceBook, load_book
 from tavola.studio.monitoring import Monitor, mark_connection
+from tavola.studio.monitoring.request_shapes import is_read
 from tavola.studio.problems import RequestRefused
-from tavola.studio.read_only import read_only_connection
+
+DESCRIBE_OPERATIONS = frozenset(
+    {
+        *(
+            "DescribeBackup",
+            "DescribeBulkOperation",
+            "DescribeContinuousBackups",
+            "DescribeContributorInsights",
+        ),
+        *("DescribeEndpoints", "DescribeExport", "DescribeGlobalTable", "DescribeGlobalTableSettings"),
+        *("DescribeImport", "DescribeKinesisStreamingDestination", "DescribeLimits", "DescribeStream"),
+        *("DescribeTable", "DescribeTableReplicaAutoScaling", "DescribeTimeToLive", "GetRecords"),
+        *("GetResourcePolicy", "GetShardIterator", "ListBackups", "ListBulkOperations"),
+        *("ListContributorInsights", "ListExports", "ListGlobalTables", "ListImports", "ListStreams"),
+        *("ListTables", "ListTagsOfResource"),
+    }
+)
+"""Operations that tell of tables and their streams, and change nothing."""
+
+
+def read_only_connection(connection: AsyncConnection) -> AsyncConnection:
+    """Return a connection to the same tables through which nothing can be changed."""
+    return AsyncConnection(ReadOnlyBackend(connection.backend), connection.target)
+
+
+class ReadOnlyBackend:
+    """Passes on what reads, and refuses the rest before it is sent."""
+
+    def __init__(self, backend: AsyncBackend) -> None:
+        self.backend = backend
+
+    async def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the backend behind answers to a read."""
+        if operation not in DESCRIBE_OPERATIONS and not is_read(operation, request):
+            raise RequestRefused(
+                "read-only",
+                "Nothing may be changed here",
+                f"The studio was started read-only, and {operation} may change what stands.",
+                "Start it without --read-only (and with --live for AWS) to change something.",
+                status=403,
+            )
+        return await self.backend.call(operation, request)
+
+    async def as_of(self, at_us: int) -> AsyncBackend:
+        """Return the tables as they were."""
+        if not isinstance(self.backend, AsyncRemembering):
+            raise PastUnavailable("The endpoint")
+        return ReadOnlyBackend(await self.backend.as_of(at_us))
+
+    async def close(self) -> None:
+        """Close the backend behind."""
+        await self.backend.close()
+
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -43,18 +98,18 @@ class TablesLocation:
 
 @dataclass(frozen=True, slots=True)
 class LogQuery:
-    """Which records of the access log are wanted; all that is given must hold."""
+    """Filters of access log records; a record must match all that are not None."""
 
     since_s: float | None = None
     until_s: float | None = None
     operation: str | None = None
     table: str | None = None
-    index: str | None = None  # that was read
+    index: str | None = None
     caller: str | None = None
     decision: str | None = None  # open, allowed, denied, unauthenticated, refused
-    fault: str | None = None
-    key: str | None = None  # a key's hash, as records have it
-    item: str | None = None  # a key in DynamoDB JSON, in the place of its hash
+    fault: str | None = None  # a code; `any`: calls that failed; `none`: calls that did not
+    key: str | None = None  # the hash of a key, as in the records
+    item: str | None = None  # instead of `key`: a key in DynamoDB JSON, partition key first
     limit: int = 200
 
 
@@ -107,12 +162,12 @@ class Studio:
         """Return the tables as they are, or as they were at a moment; the last few moments stay at hand."""
         if not as_of:
             return self.db
-        found = self._past_connections.pop(as_of, None) or await self.db.as_of(as_of)
-        self._past_connections[as_of] = found
+        connection = self._past_connections.pop(as_of, None) or await self.db.as_of(as_of)
+        self._past_connections[as_of] = connection
         while len(self._past_connections) > _PASTS_MAX:
             oldest = next(iter(self._past_connections))
             await self._past_connections.pop(oldest).close()
-        return found
+        return connection
 
     async def close(self) -> None:
         """Let go of the moments that are at hand; the tables themselves are theirs who opened them."""

@@ -1,4 +1,4 @@
-"""Types shared by the API beside dataclasses, strings and numbers.
+"""Types that several endpoints share.
 
 Attribute values travel as DynamoDB JSON, in which numbers are strings, so nothing between table and page can turn one into a
 float.
@@ -7,6 +7,7 @@ float.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 AttributeValue: TypeAlias = Mapping[str, Any]
@@ -17,3 +18,23 @@ Item: TypeAlias = Mapping[str, AttributeValue]
 
 Document: TypeAlias = Mapping[str, Any]
 """What a command prints with `--json`, as it prints it."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoParameters:
+    """The request of an endpoint without parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableRequest:
+    """The table that an endpoint is about."""
+
+    table: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesignRequest:
+    """A design: one of the studio's by name, a design document, or by default the studio's first."""
+
+    design: str | None = None
+    document: str | None = None

@@ -1,8 +1,7 @@
-"""Dead letters: what was given up, as the document that Lambda sends to an on-failure destination.
+"""Dead letters: discarded records, as the documents that Lambda sends to an on-failure destination.
 
-A document names the batch and why it was given up. Only S3 destinations of Lambda get the records too;
-here that is a switch. A document is on the disk before the checkpoint passes its records, so a crash
-between the two may write it twice and never loses it.
+A document names the batch and the reason. Lambda includes the records only for S3 destinations; here that is an option. A
+document is on disk before the checkpoint passes its records, so a crash between the two may write it twice but never loses it.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from tavola.triggers.errors import FileRefused
 from tavola.triggers.events import batch_event, utc_text
 from tavola.triggers.outcomes import Discard
 
-_BEGINNING = b'{"requestContext":'
+_FIRST_BYTES = b'{"requestContext":'
 
 
 @dataclass(frozen=True, slots=True)
 class BatchOrigin:
-    """Where a batch came from, and for whom it was."""
+    """The shard that a batch was read from, and the function it was for."""
 
     stream_arn: str
     shard_id: str
@@ -33,21 +32,21 @@ class BatchOrigin:
 
 
 class DeadLetters(Protocol):
-    """Keeps documents of what was given up."""
+    """Stores the documents of discarded records."""
 
     def append(self, document: dict[str, Any]) -> None:
-        """Keep a document, for good when this returns."""
+        """Store a document durably."""
         ...
 
     def close(self) -> None:
-        """Let go; a second time does nothing."""
+        """Release resources; does nothing the second time."""
         ...
 
 
 def failure_document(
     discard: Discard, origin: BatchOrigin, *, request_id: str, now_s: float, payload: bool
 ) -> dict[str, Any]:
-    """Return AWS's on-failure document for records that were given up; `payload` adds the records."""
+    """Return AWS's on-failure document for discarded records; `payload` adds the records."""
     first, last = discard.records[0], discard.records[-1]
     context: dict[str, Any] = {
         "requestContext": {
@@ -88,15 +87,15 @@ class MemoryDeadLetters:
         self.documents: list[dict[str, Any]] = []
 
     def append(self, document: dict[str, Any]) -> None:
-        """Keep a document."""
+        """Append a document."""
         self.documents.append(document)
 
     def close(self) -> None:
-        """Keep the list, so that it can be read."""
+        """Leave the list readable."""
 
 
 class DeadLetterFile:
-    """Documents in a file, a line of JSON each."""
+    """Documents in a file, one line of JSON each."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -114,7 +113,7 @@ class DeadLetterFile:
             raise
 
     def append(self, document: dict[str, Any]) -> None:
-        """Add a document; it is on the disk when this returns."""
+        """Append a document and sync the file."""
         line = msgspec.json.encode(document) + b"\n"
         before = os.fstat(self._file).st_size
         try:
@@ -124,7 +123,7 @@ class DeadLetterFile:
             os.fsync(self._file)
         except OSError as error:
             with suppress(OSError):
-                os.ftruncate(self._file, before)  # the next line does not stand on a part of this one
+                os.ftruncate(self._file, before)  # so that the next line does not continue a partial one
             raise FileRefused(self.path, f"cannot be written: {error.strerror}") from error
 
     def close(self) -> None:
@@ -142,11 +141,11 @@ class DeadLetterFile:
         self.close()
 
     def _cut_torn_end(self) -> None:
-        """Cut off what a killed process left of a line; its records are still before the checkpoint."""
+        """Cut off the partial line of a killed process; the checkpoint has not passed its records yet."""
         content = self.path.read_bytes()
         torn = content[content.rfind(b"\n") + 1 :]
         if not torn:
             return
-        if not (torn.startswith(_BEGINNING) or _BEGINNING.startswith(torn)):
+        if not (torn.startswith(_FIRST_BYTES) or _FIRST_BYTES.startswith(torn)):
             raise FileRefused(self.path, "ends in a line that is no dead letter; name another file")
         os.ftruncate(self._file, len(content) - len(torn))

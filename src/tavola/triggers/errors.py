@@ -1,4 +1,4 @@
-"""Errors of the triggers: a mapping, a pattern, a handler, a stream or a file that cannot be worked with."""
+"""Errors of triggers: a mapping, filter pattern, handler, stream or file that cannot be used."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from tavola.errors import ErrorKind, TavolaError
 
 
 class TriggerError(TavolaError):
-    """What a trigger cannot do; a handler that raises is none of these, for that is what retries are for."""
+    """Base class: something that a trigger cannot do. A handler that raises is not one of these: it is retried."""
 
     remedy = "Mend what is named, and start again; it goes on where it was."
 
 
 class MappingRefused(TriggerError):
-    """A setting of an event source mapping outside of what AWS takes."""
+    """A setting of an event source mapping that AWS would refuse."""
 
     kind = ErrorKind.USAGE
     remedy = "Change the option; see `tavola trigger --help`."
@@ -27,7 +27,7 @@ class MappingRefused(TriggerError):
 
 
 class FilterRefused(TriggerError):
-    """A filter pattern that is none; `place` is the path to what is wrong in it."""
+    """An invalid filter pattern; `place` is the path to the mistake."""
 
     kind = ErrorKind.USAGE
     remedy = "Change the option; see `tavola trigger --help`."
@@ -46,7 +46,7 @@ class HandlerRefused(TriggerError):
 
 
 class HandlerBroken(HandlerRefused):
-    """A handler whose module cannot be imported, because of what is in it."""
+    """A handler whose module cannot be imported because of an error in it."""
 
     kind = ErrorKind.INVALID
 
@@ -58,31 +58,31 @@ class HandlerBroken(HandlerRefused):
 
 
 class DrainUnfinished(TriggerError):
-    """A drain that did not come to the end of the stream in its time; `left` records wait in memory."""
+    """A drain that did not reach the end of the stream in time; `left` records wait in memory."""
 
     def __init__(self, timeout_s: float, left: int, reason: str | None) -> None:
         self.timeout_s = timeout_s
         self.left = left
         self.reason = reason
-        told = "" if reason is None else f"; the last failure was: {reason}"
+        failure = "" if reason is None else f"; the last failure was: {reason}"
         super().__init__(
-            f"After {timeout_s:g} s the stream was not handled to its end, {left} records are waiting{told}. "
+            f"After {timeout_s:g} s the stream was not handled to its end, {left} records are waiting{failure}. "
             f"Mend the handler, set maximum_retry_attempts, or give drain more time"
         )
 
 
 class HandlerFailing(TriggerError):
-    """A drain that does not wait for a handler that fails without end; `left` records wait in memory."""
+    """A drain that does not wait for a handler that fails with unlimited retries; `left` records wait in memory."""
 
     def __init__(self, left: int, reason: str | None) -> None:
         self.left = left
         self.reason = reason
-        told = "" if reason is None else f" ({reason})"
-        super().__init__(f"The handler fails{told}; {left} records or more are left, and come again")
+        failure = "" if reason is None else f" ({reason})"
+        super().__init__(f"The handler fails{failure}; {left} records or more are left, and come again")
 
 
 class FileRefused(TriggerError):
-    """A checkpoint or dead-letter file that cannot be opened or written; nothing of the stream is lost."""
+    """A checkpoint or dead-letter file that cannot be opened or written; no record is lost."""
 
     remedy = "Name another file with --checkpoints or --dead-letters, or mend this one."
 
@@ -93,7 +93,7 @@ class FileRefused(TriggerError):
 
 
 class FileInUse(FileRefused):
-    """A checkpoint file that another trigger works with."""
+    """A checkpoint file that another trigger is using."""
 
     kind = ErrorKind.IN_USE
     remedy = "Stop the other trigger, or name another file with --checkpoints."

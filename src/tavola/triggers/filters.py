@@ -1,9 +1,8 @@
-"""Filters: which records of a stream a handler wants to see, as Lambda's filter patterns say it.
+"""Filters: which records of a stream a handler gets, by Lambda's filter patterns.
 
-A pattern has the shape of a record; at its leaves stand arrays of rules, of which one must hold. Fields of
-one pattern must all hold, patterns of one criteria are alternatives. The quirks are AWS's and kept: numbers
-of DynamoDB are text, so only text rules hold for them; `exists` looks at leaves alone; a field that is a
-list matches if one of its elements does.
+A pattern has the shape of a record, with arrays of rules as leaves; one rule of each array must match. All fields of a
+pattern must match, and one of the patterns. AWS's quirks are reproduced: DynamoDB numbers are text in a record, so only text
+rules match them; `exists` applies to leaves only; a field with a list matches if one of its elements does.
 """
 
 from __future__ import annotations
@@ -35,49 +34,49 @@ _PAIRED = {">": ("<", "<="), ">=": ("<", "<=")}
 
 @dataclass(frozen=True, slots=True)
 class Equals:
-    """The value itself; null is a value too."""
+    """The exact value; null is a value too."""
 
     value: Scalar
 
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """Text that begins so."""
+    """Text that begins with `text`."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Suffix:
-    """Text that ends so."""
+    """Text that ends with `text`."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class EqualsIgnoreCase:
-    """The same text, capitals or not."""
+    """The same text, ignoring case."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class AnythingBut:
-    """A value for which none of the rules holds; a field that is not there is no value."""
+    """A value that matches none of the rules; an absent field is not a value."""
 
     rules: tuple[Rule, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Exists:
-    """A leaf that is there, or is not."""
+    """A leaf that is present, or absent."""
 
-    wanted: bool
+    present: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Numeric:
-    """A JSON number within bounds; a DynamoDB number is text and never one."""
+    """A JSON number within bounds; a DynamoDB number is text and never matches."""
 
     bounds: tuple[tuple[str, float], ...]
 
@@ -87,14 +86,14 @@ Rule: TypeAlias = Equals | Prefix | Suffix | EqualsIgnoreCase | AnythingBut | Ex
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """The rules of one field, of which one must hold."""
+    """The rules of one field, one of which must match."""
 
     rules: tuple[Rule, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Fields that must all hold, and alternatives (`$or`) of which one must."""
+    """Fields that must all match, and alternatives (`$or`) of which one must."""
 
     members: tuple[tuple[str, Node], ...]
     alternatives: tuple[Node, ...] = ()
@@ -105,38 +104,38 @@ Node: TypeAlias = Leaf | Fields
 
 @dataclass(frozen=True, slots=True)
 class FilterCriteria:
-    """Patterns, of which one must match; without any, every record is wanted."""
+    """Patterns, one of which must match; without patterns, every record matches."""
 
     patterns: tuple[Fields, ...] = ()
 
     def match(self, record: Mapping[str, Any]) -> bool:
-        """Tell whether the handler wants a record, which is in the shape of Lambda's event."""
+        """Return whether a record, in the shape of Lambda's event, matches."""
         return not self.patterns or any(evaluate(pattern, record) for pattern in self.patterns)
 
     def remarks(self) -> tuple[str, ...]:
-        """Return what AWS would accept in silence, and what yet never matches anything."""
+        """Return warnings about patterns that AWS accepts but that can never match."""
         return tuple(remark for pattern in self.patterns for remark in _remarks(pattern, ()))
 
 
-def parse_criteria(given: object) -> FilterCriteria:
-    """Return criteria from AWS's FilterCriteria, or from patterns alone: JSON texts or the objects themselves."""
-    if given is None:
+def parse_criteria(criteria: object) -> FilterCriteria:
+    """Return criteria from AWS's FilterCriteria or from plain patterns, each as JSON text or object."""
+    if criteria is None:
         return FilterCriteria()
-    if isinstance(given, FilterCriteria):
-        return given
-    if isinstance(given, Mapping) and set(given) == {"Filters"}:
-        listed = given["Filters"] or ()
-        if not isinstance(listed, Sequence) or not all(
-            isinstance(row, Mapping) and set(row) <= {"Pattern"} for row in listed
+    if isinstance(criteria, FilterCriteria):
+        return criteria
+    if isinstance(criteria, Mapping) and set(criteria) == {"Filters"}:
+        filters = criteria["Filters"] or ()
+        if not isinstance(filters, Sequence) or not all(
+            isinstance(row, Mapping) and set(row) <= {"Pattern"} for row in filters
         ):
             raise FilterRefused("", 'FilterCriteria is {"Filters": [{"Pattern": "…"}]}')
-        patterns: Sequence[object] = [row.get("Pattern", "{}") for row in listed]
-    elif isinstance(given, str | Mapping):
-        patterns = [given]
-    elif isinstance(given, Sequence):
-        patterns = given
+        patterns: Sequence[object] = [row.get("Pattern", "{}") for row in filters]
+    elif isinstance(criteria, str | Mapping):
+        patterns = [criteria]
+    elif isinstance(criteria, Sequence):
+        patterns = criteria
     else:
-        raise FilterRefused("", f"A filter is a JSON object or its text, and not {given!r}")
+        raise FilterRefused("", f"A filter is a JSON object or its text, and not {criteria!r}")
     if len(patterns) > TRIGGER_FILTERS_MAX:
         raise MappingRefused(
             "filter_criteria",
@@ -146,30 +145,30 @@ def parse_criteria(given: object) -> FilterCriteria:
     return FilterCriteria(tuple(parse_pattern(pattern) for pattern in patterns))
 
 
-def parse_pattern(given: object) -> Fields:
-    """Return one pattern; refuse what Lambda refuses, with the place."""
-    if isinstance(given, str):
-        if len(given) > TRIGGER_PATTERN_CHARACTERS_MAX:
+def parse_pattern(pattern: object) -> Fields:
+    """Return one pattern; refuse what Lambda refuses, naming the path of the mistake."""
+    if isinstance(pattern, str):
+        if len(pattern) > TRIGGER_PATTERN_CHARACTERS_MAX:
             raise FilterRefused(
                 "",
-                f"The filter pattern has {len(given)} characters; Lambda takes at most "
+                f"The filter pattern has {len(pattern)} characters; Lambda takes at most "
                 f"{TRIGGER_PATTERN_CHARACTERS_MAX}",
             )
         try:
-            given = json.loads(given)
+            pattern = json.loads(pattern)
         except ValueError as error:
             raise FilterRefused("", f"The filter pattern is no JSON: {error}") from error
-    if not isinstance(given, Mapping):
-        raise FilterRefused("", f"A filter pattern is a JSON object, and not {given!r}")
-    return _fields(given, ())
+    if not isinstance(pattern, Mapping):
+        raise FilterRefused("", f"A filter pattern is a JSON object, and not {pattern!r}")
+    return _fields(pattern, ())
 
 
 def evaluate(node: Node, value: object) -> bool:
-    """Decide a pattern for a value of a record; for a field that is not there, only `exists: false` holds."""
+    """Return whether a value of a record matches a pattern; an absent field matches only `exists: false`."""
     match node:
         case Leaf(rules):
-            found = tuple(_leaves(value))
-            return any(_holds(rule, found) for rule in rules)
+            leaves = tuple(_leaves(value))
+            return any(_matches_any(rule, leaves) for rule in rules)
         case Fields(members, alternatives):
             if isinstance(value, list) and value:
                 return any(evaluate(node, element) for element in value)
@@ -182,14 +181,14 @@ def evaluate(node: Node, value: object) -> bool:
 
 
 class _Absent:
-    """What stands for a field that a record does not have; null is a value."""
+    """Stands for a field that a record does not have; null is a value."""
 
 
 _ABSENT = _Absent()
 
 
 def _leaves(value: object) -> Iterator[Scalar]:
-    """Give the scalars of a field; an object is no leaf, and an absent field has none."""
+    """Yield the scalars of a field; an object is not a leaf, and an absent field has none."""
     if isinstance(value, list):
         for element in value:
             yield from _leaves(element)
@@ -197,16 +196,16 @@ def _leaves(value: object) -> Iterator[Scalar]:
         yield value
 
 
-def _holds(rule: Rule, found: tuple[Scalar, ...]) -> bool:
+def _matches_any(rule: Rule, values: tuple[Scalar, ...]) -> bool:
     if isinstance(rule, Exists):
-        return bool(found) == rule.wanted
-    return any(_fits(rule, value) for value in found)
+        return bool(values) == rule.present
+    return any(_matches(rule, value) for value in values)
 
 
-def _fits(rule: Rule, value: Scalar) -> bool:
+def _matches(rule: Rule, value: Scalar) -> bool:
     match rule:
-        case Equals(wanted):
-            return _same(wanted, value)
+        case Equals(expected):
+            return _same(expected, value)
         case Prefix(text):
             return isinstance(value, str) and value.startswith(text)
         case Suffix(text):
@@ -214,19 +213,19 @@ def _fits(rule: Rule, value: Scalar) -> bool:
         case EqualsIgnoreCase(text):
             return isinstance(value, str) and value.casefold() == text.casefold()
         case AnythingBut(rules):
-            return not any(_fits(inner, value) for inner in rules)
+            return not any(_matches(inner, value) for inner in rules)
         case Numeric(bounds):
             return _is_number(value) and all(_compare(sign, value, bound) for sign, bound in bounds)
         case Exists():
-            return rule.wanted
+            return rule.present
         case _:
             assert_never(rule)
 
 
-def _same(wanted: Scalar, value: Scalar) -> bool:
-    if isinstance(wanted, bool) or isinstance(value, bool):
-        return wanted is value
-    return wanted == value and _is_number(wanted) == _is_number(value)
+def _same(expected: Scalar, value: Scalar) -> bool:
+    if isinstance(expected, bool) or isinstance(value, bool):
+        return expected is value
+    return expected == value and _is_number(expected) == _is_number(value)
 
 
 def _is_number(value: object) -> bool:
@@ -247,18 +246,18 @@ def _compare(sign: str, value: Any, bound: float) -> bool:
             return bool(value >= bound)
 
 
-Place: TypeAlias = tuple[str, ...]
+FieldPath: TypeAlias = tuple[str, ...]
 
 
-def _path_text(place: Place) -> str:
-    return ".".join(place) or "its top"
+def _path_text(path: FieldPath) -> str:
+    return ".".join(path) or "its top"
 
 
-def _fields(given: Mapping[str, Any], place: Place) -> Fields:
+def _fields(pattern: Mapping[str, Any], path: FieldPath) -> Fields:
     members: list[tuple[str, Node]] = []
     alternatives: tuple[Node, ...] = ()
-    for name, inner in given.items():
-        here = (*place, name)
+    for name, inner in pattern.items():
+        here = (*path, name)
         if name == "$or":
             if not isinstance(inner, list) or len(inner) < 2 or not all(isinstance(e, dict) for e in inner):
                 raise FilterRefused(_path_text(here), "$or is an array of two patterns or more")
@@ -281,85 +280,85 @@ def _fields(given: Mapping[str, Any], place: Place) -> Fields:
     return Fields(tuple(members), alternatives)
 
 
-def _rule(given: object, place: Place) -> Rule:
-    if given is None or isinstance(given, str | int | float):
-        return Equals(given)
-    if not isinstance(given, Mapping) or len(given) != 1:
+def _rule(rule: object, path: FieldPath) -> Rule:
+    if rule is None or isinstance(rule, str | int | float):
+        return Equals(rule)
+    if not isinstance(rule, Mapping) or len(rule) != 1:
         raise FilterRefused(
-            _path_text(place), f"{given!r} is no rule; a rule is a value, or one of {_OPERATORS}"
+            _path_text(path), f"{rule!r} is no rule; a rule is a value, or one of {_OPERATORS}"
         )
-    ((operator, operand),) = given.items()
+    ((operator, operand),) = rule.items()
     match operator:
         case "prefix":
-            return Prefix(_text(operator, operand, place))
+            return Prefix(_text(operator, operand, path))
         case "suffix":
-            return Suffix(_text(operator, operand, place))
+            return Suffix(_text(operator, operand, path))
         case "equals-ignore-case":
-            return EqualsIgnoreCase(_text(operator, operand, place))
+            return EqualsIgnoreCase(_text(operator, operand, path))
         case "anything-but":
-            return AnythingBut(_parse_anything_but(operand, place))
+            return AnythingBut(_parse_anything_but(operand, path))
         case "exists":
             if not isinstance(operand, bool):
-                raise FilterRefused(_path_text(place), "exists is true or false")
+                raise FilterRefused(_path_text(path), "exists is true or false")
             return Exists(operand)
         case "numeric":
-            return Numeric(_bounds(operand, place))
+            return Numeric(_bounds(operand, path))
         case _:
-            raise FilterRefused(_path_text(place), f"there is no rule {operator!r}; there are {_OPERATORS}")
+            raise FilterRefused(_path_text(path), f"there is no rule {operator!r}; there are {_OPERATORS}")
 
 
-def _text(operator: str, operand: object, place: Place) -> str:
+def _text(operator: str, operand: object, path: FieldPath) -> str:
     if not isinstance(operand, str):
-        raise FilterRefused(_path_text(place), f"{operator} takes a text, and not {operand!r}")
+        raise FilterRefused(_path_text(path), f"{operator} takes a text, and not {operand!r}")
     return operand
 
 
-def _parse_anything_but(operand: object, place: Place) -> tuple[Rule, ...]:
-    """Return the rules behind an anything-but: a value, a list of values, or a prefix or suffix (or several)."""
+def _parse_anything_but(operand: object, path: FieldPath) -> tuple[Rule, ...]:
+    """Return the rules of an anything-but: a value, a list of values, or prefixes or suffixes."""
     if isinstance(operand, Mapping):
         if len(operand) == 1:
             ((operator, inner),) = operand.items()
             texts = inner if isinstance(inner, list | tuple) and inner else [inner]
-            kinds: dict[str, Callable[[str], Rule]] = {
+            rule_types: dict[str, Callable[[str], Rule]] = {
                 "prefix": Prefix,
                 "suffix": Suffix,
                 "equals-ignore-case": EqualsIgnoreCase,
             }
-            if operator in kinds:
+            if operator in rule_types:
                 return tuple(
-                    kinds[operator](_text(f"anything-but {operator}", text, place)) for text in texts
+                    rule_types[operator](_text(f"anything-but {operator}", text, path)) for text in texts
                 )
         raise FilterRefused(
-            _path_text(place), "anything-but takes values, or one prefix, suffix, equals-ignore-case"
+            _path_text(path), "anything-but takes values, or one prefix, suffix, equals-ignore-case"
         )
     values: Sequence[Any] = operand if isinstance(operand, list | tuple) else [operand]
     if not values or not all(isinstance(value, str) or _is_number(value) for value in values):
-        raise FilterRefused(_path_text(place), "anything-but takes texts and numbers, one or a list of them")
+        raise FilterRefused(_path_text(path), "anything-but takes texts and numbers, one or a list of them")
     return tuple(Equals(value) for value in values)
 
 
-def _bounds(operand: object, place: Place) -> tuple[tuple[str, float], ...]:
-    wrong = FilterRefused(_path_text(place), 'numeric is ["=", 5] or a range such as [">", 0, "<=", 5]')
+def _bounds(operand: object, path: FieldPath) -> tuple[tuple[str, float], ...]:
+    refusal = FilterRefused(_path_text(path), 'numeric is ["=", 5] or a range such as [">", 0, "<=", 5]')
     if not isinstance(operand, list | tuple) or len(operand) not in (2, 4):
-        raise wrong
+        raise refusal
     bounds = list(zip(operand[::2], operand[1::2], strict=True))
     for sign, bound in bounds:
         if sign not in _COMPARISONS or not _is_number(bound):
-            raise wrong
+            raise refusal
     if len(bounds) == 2 and (
         bounds[1][0] not in _PAIRED.get(bounds[0][0], ()) or bounds[0][1] >= bounds[1][1]
     ):
-        raise wrong
+        raise refusal
     return tuple(bounds)
 
 
-def _remarks(node: Fields, place: Place) -> Iterator[str]:
+def _remarks(node: Fields, path: FieldPath) -> Iterator[str]:
     for alternative in node.alternatives:
         if isinstance(alternative, Fields):
-            yield from _remarks(alternative, place)
+            yield from _remarks(alternative, path)
     for name, member in node.members:
-        here = (*place, name)
-        if not place and name not in FIELDS:
+        here = (*path, name)
+        if not path and name not in FIELDS:
             yield f"No record has a field {name}; there are {', '.join(FIELDS)}."
         if isinstance(member, Fields):
             yield from _remarks(member, here)

@@ -1,8 +1,8 @@
-"""Functions: a handler as Lambda would run it: its name, its context, its event in and its response out.
+"""Functions: run a handler as Lambda does: its name, its context, its event and its response.
 
-What goes in and what comes out is JSON, as in Lambda: a response that JSON cannot hold is a failure of the
-function, and so is whatever it raises, `SystemExit` too. One thing cannot be done in a process of one's own:
-a handler that runs past its timeout is not stopped, but its batch counts as failed.
+Event and response are JSON, as in Lambda: a response that JSON cannot represent is a failure of the function, and so is
+anything it raises, including `SystemExit`. One difference: a handler that exceeds its timeout cannot be stopped within one
+process, so it runs on, but its batch counts as failed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _log = logging.getLogger("tavola.triggers")
 
 
 class LambdaContext:
-    """What a handler is told of its invocation; the names are those of Lambda's Python runtime."""
+    """The context argument of a handler, with the names of Lambda's Python runtime."""
 
     def __init__(self, function: Function, function_arn: str, request_id: str, clock: Clock) -> None:
         self.function_name = function.name
@@ -43,13 +43,13 @@ class LambdaContext:
         self._deadline_s = clock.now() + function.timeout_s
 
     def get_remaining_time_in_millis(self) -> int:
-        """Return how long the invocation may still take."""
+        """Return the time left for the invocation."""
         return max(0, int((self._deadline_s - self._clock.now()) * 1000))
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A handler and what Lambda would know of it."""
+    """A handler and its Lambda settings."""
 
     handler: Handler
     name: str
@@ -69,19 +69,19 @@ class Function:
 
     @classmethod
     def of(cls, handler: Handler, *, name: str | None = None, timeout_s: float | None = None) -> Function:
-        """Return a function for a handler, named as the handler is unless a name is given."""
-        found = name or getattr(handler, "__name__", None) or type(handler).__name__
-        return cls(handler, found, TRIGGER_TIMEOUT_S_MAX if timeout_s is None else timeout_s)
+        """Return a function for a handler, named after it unless `name` is given."""
+        function_name = name or getattr(handler, "__name__", None) or type(handler).__name__
+        return cls(handler, function_name, TRIGGER_TIMEOUT_S_MAX if timeout_s is None else timeout_s)
 
     def arn(self, stream_arn: str) -> str:
-        """Return the ARN that the function would have beside its stream."""
+        """Return the ARN that the function would have in the stream's account and region."""
         parts = [*stream_arn.split(":"), "", "", "", ""]
         return f"arn:{parts[1] or 'aws'}:lambda:{parts[3]}:{parts[4]}:function:{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One event, and how its response is to be read."""
+    """One event, and how to read its response."""
 
     event: dict[str, Any]
     sequences: tuple[str, ...]
@@ -92,24 +92,24 @@ class Invocation:
 def invoke(
     function: Function, invocation: Invocation, *, stream_arn: str, clock: Clock, entropy: Entropy
 ) -> Outcome:
-    """Run the handler once, and return what it means for the records; nothing it raises gets out.
+    """Run the handler once and return the outcome for its records; catch everything it raises.
 
-    Only `KeyboardInterrupt` does: it is the person's at the terminal, and the batch is not done.
+    Except `KeyboardInterrupt`: the user stops the program, and the batch is not handled.
     """
     context = LambdaContext(function, function.arn(stream_arn), entropy.uuid(), clock)
     begun_s = clock.now()
     try:
         returned = function.handler(invocation.event, context)
         response = json.loads(json.dumps(returned, default=_plain))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a handler raises fails its batch
-        told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        _log.warning("%s failed: %s", function.name, told, exc_info=error)
-        return Failed(told)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - anything a handler raises fails its batch
+        reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        _log.warning("%s failed: %s", function.name, reason, exc_info=error)
+        return Failed(reason)
     took_s = clock.now() - begun_s
     if took_s > function.timeout_s:
-        told = f"Task timed out after {function.timeout_s:.2f} seconds"
-        _log.warning("%s failed: %s (it took %.2f s)", function.name, told, took_s)
-        return Failed(told)
+        reason = f"Task timed out after {function.timeout_s:.2f} seconds"
+        _log.warning("%s failed: %s (it took %.2f s)", function.name, reason, took_s)
+        return Failed(reason)
     outcome = read_response(
         response,
         invocation.sequences,
@@ -122,7 +122,7 @@ def invoke(
 
 
 def _plain(returned: object) -> float:
-    """Return a Decimal as JSON holds it, as Lambda's Python runtime does; refuse what it refuses."""
+    """Return a Decimal as a JSON number, as Lambda's Python runtime does; refuse other types."""
     if isinstance(returned, Decimal):
         return float(returned)
     raise TypeError(f"the response holds {returned!r}, which JSON cannot")

@@ -1,8 +1,8 @@
 """Mapping: the settings of an event source mapping, with AWS's names, defaults and limits.
 
-What is refused here is what Lambda refuses when a mapping is made; the sentences are for people. One rule
-of AWS's API reference is left out: that a batch size above 10 wants a window of a second at least. AWS's own
-defaults for DynamoDB, 100 and 0, break it, and Lambda takes them.
+It refuses what Lambda refuses when a mapping is created, with messages of its own. One rule of AWS's API reference is left
+out: that a batch size above 10 needs a batching window of at least one second. AWS's own defaults for DynamoDB, 100 and 0,
+violate it, and Lambda accepts them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tavola.triggers.filters import FilterCriteria, parse_criteria
 StartingPosition: TypeAlias = Literal["TRIM_HORIZON", "LATEST"]
 REPORT_FAILURES = "ReportBatchItemFailures"
 
-# Of CreateEventSourceMapping: members that say which stream and function, and not how records are handed over.
+# Members of CreateEventSourceMapping that name the stream and function, not how records are delivered.
 _NAMING = frozenset(
     {"DestinationConfig", "Enabled", "EventSourceArn", "FunctionName", "KMSKeyArn", "MetricsConfig", "Tags"}
 )
@@ -46,16 +46,16 @@ _MEMBERS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mapping:
-    """How records are handed to a handler; see AWS's CreateEventSourceMapping for each setting.
+    """How records are delivered to a handler; see AWS's CreateEventSourceMapping for each setting.
 
-    `filter_criteria` takes AWS's shape, or patterns alone; afterwards it is `FilterCriteria`.
+    `filter_criteria` takes AWS's shape or plain patterns; `filters` holds them parsed.
     """
 
     batch_size: int = 100
     maximum_batching_window_in_seconds: int = 0
     starting_position: StartingPosition = "TRIM_HORIZON"
     parallelization_factor: int = 1
-    maximum_retry_attempts: int = -1  # -1: for ever
+    maximum_retry_attempts: int = -1  # -1: no limit
     maximum_record_age_in_seconds: int = -1  # -1: any age
     bisect_batch_on_function_error: bool = False
     tumbling_window_in_seconds: int = 0  # 0: no windows, no state
@@ -98,18 +98,18 @@ class Mapping:
 
     @classmethod
     def from_request(cls, request: AnyMapping[str, Any]) -> Mapping:
-        """Return the mapping that a request of CreateEventSourceMapping describes, in AWS's own names."""
-        given: dict[str, Any] = {}
+        """Return the mapping that a CreateEventSourceMapping request describes, in AWS's own names."""
+        settings: dict[str, Any] = {}
         for name, value in request.items():
             if name in _MEMBERS:
-                given[_MEMBERS[name]] = value
+                settings[_MEMBERS[name]] = value
             elif name not in _NAMING:
                 raise MappingRefused(
                     name,
                     value,
                     f"it does not apply to a stream of DynamoDB; what does: {', '.join(_MEMBERS)}",
                 )
-        return cls(**given)
+        return cls(**settings)
 
 
 _RANGES = (

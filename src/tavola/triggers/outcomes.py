@@ -1,9 +1,9 @@
-"""Outcomes: what an invocation means for its records, and what is done next. Values in, values out.
+"""Outcomes: what an invocation means for its records, and what happens next; pure functions.
 
-The rules are Lambda's. A failed batch is tried again, whole; with bisect it is tried in halves, which counts
-as no retry; a response that names failures settles what comes before the lowest of them. Records are given up
-when their retries are used up or when they are too old, and never otherwise. Each record of a segment ends
-up in exactly one place: done, discarded, or left for the next try, and in the stream's order.
+The rules are Lambda's. A failed batch is retried whole; with bisect it is retried in halves, which does not count as a
+retry; a response that names failures completes the records before the lowest of them. Records are discarded only when their
+retries are used up or they are too old. Each record of a segment ends up in exactly one group, in the stream's order: done,
+discarded, or left for the next try.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from tavola.limits import TRIGGER_STATE_BYTES_MAX
 from tavola.triggers.events import StreamRecord
 from tavola.triggers.mapping import Mapping as Settings
 
-Condition: TypeAlias = Literal["RetryAttemptsExhausted", "RecordAgeExceeded"]
+DiscardCondition: TypeAlias = Literal["RetryAttemptsExhausted", "RecordAgeExceeded"]
 
-_NAMED_MAX = 10  # records, in a sentence
+_LISTED_MAX = 10  # records listed in a message
 
 _encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
 class Succeeded:
-    """Every record was handled; `state` is what a tumbling window goes on with, as JSON."""
+    """Every record was handled; `state` is the next state of a tumbling window, as JSON."""
 
     state: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FailedFrom:
-    """Records before `index` were handled, those from it on were not."""
+    """The records before `index` were handled, the others were not."""
 
     index: int
     reason: str
@@ -43,7 +43,7 @@ class FailedFrom:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Nothing is known to be handled."""
+    """No record is known to be handled."""
 
     reason: str
 
@@ -53,66 +53,66 @@ Outcome: TypeAlias = Succeeded | FailedFrom | Failed
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Records that are tried together, and how often they have been."""
+    """Records that are tried together, and how often they were tried."""
 
     records: tuple[StreamRecord, ...]
-    retries: int = 0  # tries of these very records after the first
-    invocations: int = 0  # that they have been part of, splits included
+    retries: int = 0  # of exactly these records
+    invocations: int = 0  # that included them, before splits as well
 
 
 @dataclass(frozen=True, slots=True)
 class Discard:
-    """Records that are given up, and why."""
+    """Discarded records, and why."""
 
     records: tuple[StreamRecord, ...]
-    condition: Condition
+    condition: DiscardCondition
     invocations: int
     reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What became of a segment, in the order of the stream: done, then discarded, then left."""
+    """The result for a segment, in the stream's order: done, then discarded, then left."""
 
     done: tuple[StreamRecord, ...] = ()
     discarded: Discard | None = None
     left: tuple[Segment, ...] = ()
-    waits: bool = False  # the next try is a retry, and waits for its time
+    waits: bool = False  # the next try is a retry, to be delayed
 
 
 def read_response(
     response: object, sequences: Sequence[str], *, reports_failures: bool, stateful: bool = False
 ) -> Outcome:
-    """Return what a handler's response says of the records with these sequence numbers.
+    """Return the outcome that a handler's response means for the records with these sequence numbers.
 
-    `response` is what the handler returned, as JSON reads it back.
+    `response` is the handler's return value after a round trip through JSON.
     """
     state: bytes | None = None
     if stateful:
-        found = response.get("state") if isinstance(response, Mapping) else None
-        if not isinstance(found, Mapping):
+        value = response.get("state") if isinstance(response, Mapping) else None
+        if not isinstance(value, Mapping):
             return Failed('a tumbling window needs a response with its state: {"state": {…}}')
-        state = _encode(found)
+        state = _encode(value)
     if not reports_failures:
         return Succeeded(state)
-    places = _failures(response, sequences)
-    if isinstance(places, Failed):
-        return places
-    if not places:
+    failed = _failed_indexes(response, sequences)
+    if isinstance(failed, Failed):
+        return failed
+    if not failed:
         return Succeeded(state)
-    return FailedFrom(places[0], _failure_text([sequences[place] for place in places]), state)
+    return FailedFrom(failed[0], _failure_text([sequences[index] for index in failed]), state)
 
 
-def _failure_text(named: list[str]) -> str:
-    """Return in words which records a handler has named as failed."""
-    if len(named) == 1:
-        return f"the handler reported the record {named[0]} as failed"
-    more = f" and {len(named) - _NAMED_MAX} more" if len(named) > _NAMED_MAX else ""
-    return f"the handler reported {len(named)} records as failed: {', '.join(named[:_NAMED_MAX])}{more}"
+def _failure_text(failed: list[str]) -> str:
+    """Return a message with the records that a handler reported as failed."""
+    if len(failed) == 1:
+        return f"the handler reported the record {failed[0]} as failed"
+    more = f" and {len(failed) - _LISTED_MAX} more" if len(failed) > _LISTED_MAX else ""
+    return f"the handler reported {len(failed)} records as failed: {', '.join(failed[:_LISTED_MAX])}{more}"
 
 
-def _failures(response: object, sequences: Sequence[str]) -> list[int] | Failed:
-    """Return the places of the records that are reported, in order; Failed: the report is unusable."""
+def _failed_indexes(response: object, sequences: Sequence[str]) -> list[int] | Failed:
+    """Return the indexes of the reported records, sorted; `Failed` if the report is invalid."""
     if response in (None, "", {}):
         return []
     if not isinstance(response, Mapping):
@@ -122,19 +122,19 @@ def _failures(response: object, sequences: Sequence[str]) -> list[int] | Failed:
         return []
     if not isinstance(reported, list):
         return Failed("batchItemFailures is no list")
-    places = {sequence: place for place, sequence in enumerate(sequences)}
-    found: set[int] = set()
+    indexes = {sequence: index for index, sequence in enumerate(sequences)}
+    failed: set[int] = set()
     for failure in reported:
-        named: Any = failure.get("itemIdentifier") if isinstance(failure, Mapping) else None
-        place = places.get(named) if isinstance(named, str) else None
-        if place is None:
-            return Failed(f"batchItemFailures names {named!r}, which is no record of the batch")
-        found.add(place)
-    return sorted(found)
+        identifier: Any = failure.get("itemIdentifier") if isinstance(failure, Mapping) else None
+        index = indexes.get(identifier) if isinstance(identifier, str) else None
+        if index is None:
+            return Failed(f"batchItemFailures names {identifier!r}, which is no record of the batch")
+        failed.add(index)
+    return sorted(failed)
 
 
 def decide(segment: Segment, outcome: Outcome, settings: Settings) -> Decision:
-    """Return what becomes of a segment after an invocation."""
+    """Return what happens to a segment after an invocation."""
     records = segment.records
     invocations = segment.invocations + 1
     match outcome:
@@ -144,7 +144,7 @@ def decide(segment: Segment, outcome: Outcome, settings: Settings) -> Decision:
             done, rest = records[:index], records[index:]
         case Failed(reason):
             done, rest = (), records
-    if done:  # split at the number that was reported: what is left begins anew
+    if done:  # split at the reported record: the rest starts with a new count of retries
         return Decision(done, None, (Segment(rest, 0, invocations),))
     if settings.bisect_batch_on_function_error and len(rest) > 1:
         middle = (len(rest) + 1) // 2
@@ -157,25 +157,25 @@ def decide(segment: Segment, outcome: Outcome, settings: Settings) -> Decision:
 
 
 def expire(segment: Segment, now_s: float, settings: Settings) -> tuple[Discard | None, Segment | None]:
-    """Return what of a segment is too old to be tried, and what remains of it.
+    """Split a segment into records that are too old to be tried, and the rest.
 
-    Records of a shard are in the order of their time, so that the old ones are its beginning.
+    Records of a shard are ordered by time, so the old ones come first.
     """
     limit_s = settings.maximum_record_age_in_seconds
     if limit_s == -1:
         return None, segment
-    fresh = 0
+    old_count = 0
     for record in segment.records:
         if now_s - record.created_at_s <= limit_s:
             break
-        fresh += 1
-    if fresh == 0:
+        old_count += 1
+    if old_count == 0:
         return None, segment
-    old, rest = segment.records[:fresh], segment.records[fresh:]
+    old, rest = segment.records[:old_count], segment.records[old_count:]
     discard = Discard(old, "RecordAgeExceeded", segment.invocations)
     return discard, Segment(rest, segment.retries, segment.invocations) if rest else None
 
 
 def overflows(state: bytes | None) -> bool:
-    """Tell whether a state is more than a tumbling window may carry on."""
+    """Return whether a state exceeds the size that a tumbling window may have."""
     return state is not None and len(state) > TRIGGER_STATE_BYTES_MAX

@@ -152,8 +152,8 @@ class ShardConsumer:
             self.read_at_s = 0.0
 
     def wants_records(self, now_s: float) -> bool:
-        """Return whether a read is due and the backlog has room."""
-        return now_s >= self.read_at_s and self._has_room()
+        """Return whether a read is due and the backlog is not full."""
+        return now_s >= self.read_at_s and self._has_capacity()
 
     def accept(self, page: RecordPage, now_s: float, poll_s: float) -> ReadCounts:
         """Filter a page's records and queue the rest; after an empty page the next read is due in `poll_s`."""
@@ -207,7 +207,7 @@ class ShardConsumer:
     def next_at_s(self) -> float:
         """Return when something may be due by time alone; infinite: only new records can make it so."""
         times = [at_s for queue in self._queues if (at_s := queue.next_at_s()) is not None]
-        if self._has_room():
+        if self._has_capacity():
             times.append(self.read_at_s)
         return min(times, default=inf)
 
@@ -229,7 +229,7 @@ class ShardConsumer:
             },
         )
 
-    def _has_room(self) -> bool:
+    def _has_capacity(self) -> bool:
         if self._ended or all(queue.buffer.full for queue in self._queues):
             return False
         waiting = sum(len(queue.buffer) for queue in self._queues)

@@ -25,8 +25,8 @@ from tavola import (
     ThrottlingFault,
     connect_async,
 )
-from tavola.apps.shell import Follower, ProblemError, Settings, followers, places, shell_of
-from tavola.patterns import Metric, ProjectionMark, Projector, Share
+from tavola.apps.shell import Follower, ProblemError, Settings, checkpoints, followers, shell_of
+from tavola.patterns import MarkCheckpoint, Metric, ProjectionMark, Projector, Share
 from tests.apps.conftest import Run, Target
 from tests.apps.shell.parts import sample
 from tests.patterns.board import Board, Case, Helpdesk, projector_on
@@ -300,10 +300,10 @@ def test_who_is_not_patient_is_told(run: Run[Any]) -> None:
         async with connect_async("memory:") as db:
             await db.create_tables(Helpdesk, Board)
             async with follower_of(db, Falters(projector_on(db), 1_000_000)) as follower:
-                await follower.catch_up(patient=False)
+                await follower.catch_up(fail_fast=True)
                 await db.create(case(1))
                 with pytest.raises(ThrottlingFault):
-                    await asyncio.wait_for(follower.catch_up(patient=False), 5)
+                    await asyncio.wait_for(follower.catch_up(fail_fast=True), 5)
 
     run(followed())
 
@@ -356,7 +356,7 @@ def test_a_place_that_cannot_be_kept_does_not_stop_the_counting(
     tmp_path: Path, run: Run[Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A full or missing disk is told, by readiness too, and tried again; what is written meanwhile is counted."""
-    monkeypatch.setattr(places, "KEEP_S", 0.0)
+    monkeypatch.setattr(checkpoints, "FLUSH_S", 0.0)
     folder = tmp_path / "state"
 
     async def followed() -> None:
@@ -395,7 +395,7 @@ def test_the_log_says_why_and_says_it_again(
     run: Run[Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What goes on failing is told now and then, in the store's own words."""
-    monkeypatch.setattr(followers, "SAY_AGAIN_S", 0.0)
+    monkeypatch.setattr(followers, "LOG_INTERVAL_S", 0.0)
 
     async def followed() -> None:
         async with connect_async("memory:") as db:
@@ -479,7 +479,7 @@ def test_a_store_that_does_not_let_it_be_kept_has_it_in_the_file(
         async with connect_async("memory:") as db:
             await db.create_tables(Helpdesk, Board)
             for name in ("save", "load"):
-                monkeypatch.setattr(places.InStore, name, denied)
+                monkeypatch.setattr(MarkCheckpoint, name, denied)
                 async with follower_of(db, checkpoint=path) as follower:
                     await follower.catch_up()
                     assert follower.failures == 0
@@ -507,7 +507,7 @@ def test_whoever_counted_says_so(run: Run[Any]) -> None:
             await db.create(case(1))
             projector = projector_on(db)
             await projector.fill([case(1)])
-            await follower_of(db, projector).begin_here()
+            await follower_of(db, projector).skip_to_end()
 
             async def never() -> Any:
                 raise AssertionError("the table was read")
@@ -589,7 +589,7 @@ def test_a_place_in_the_table_itself_does_not_feed_itself(
     run: Run[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Keeping the place is a change of the table; it is no reason to keep the place."""
-    monkeypatch.setattr(places, "KEEP_S", 0.0)
+    monkeypatch.setattr(checkpoints, "FLUSH_S", 0.0)
 
     def shares(job: Job) -> Iterator[Share]:
         yield Share("jobs")

@@ -42,8 +42,10 @@ class Desk:
     def open(self, customer: str = "cust-001", text: str = "The printer is out of order", **more: Any) -> str:
         """Open a ticket a minute after whatever was before, and return its id."""
         self.clock.advance(60)
-        request = more.pop("request", None)
-        return self(service.open_ticket, NewTicket(customer, text, **more), request=request).value.ticket_id
+        key = more.pop("idempotency_key", None)
+        return self(
+            service.open_ticket, NewTicket(customer, text, **more), idempotency_key=key
+        ).value.ticket_id
 
     def move(self, ticket_id: str, *statuses: Status) -> None:
         """Change a ticket's status, a minute after another."""

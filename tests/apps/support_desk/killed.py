@@ -40,7 +40,7 @@ async def prepare(path: Path) -> None:
     store = _store(path)
     async with store.db:
         await store.create_tables()
-        await service.open_ticket(store, NewTicket("cust-000", "first"), request="r-0")
+        await service.open_ticket(store, NewTicket("cust-000", "first"), idempotency_key="r-0")
 
 
 async def open_and_die(path: Path, point: int) -> int:
@@ -57,7 +57,7 @@ async def open_and_die(path: Path, point: int) -> int:
     store = _store(path)
     async with store.db:
         sys.setprofile(seen)
-        await service.open_ticket(store, NEW, request=REQUEST)
+        await service.open_ticket(store, NEW, idempotency_key=REQUEST)
         sys.setprofile(None)
     return calls
 
@@ -69,8 +69,8 @@ async def found(path: Path) -> dict[str, Any]:
         mine = [each async for each in await store.db.scan(Ticket) if each.customer_id == NEW.customer_id]
         events = [each async for each in await store.db.scan(Event) if each.actor == NEW.customer_id]
         outcomes = [each async for each in await store.db.scan(RequestOutcome) if each.request == REQUEST]
-        again = await service.open_ticket(store, NEW, request=REQUEST)
-        tickets = await service.customer_tickets(store, NEW.customer_id)
+        again = await service.open_ticket(store, NEW, idempotency_key=REQUEST)
+        tickets = await service.list_customer_tickets(store, NEW.customer_id)
     return {
         "tickets": len(mine),
         "events": len(events),

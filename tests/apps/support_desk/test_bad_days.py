@@ -15,8 +15,8 @@ from tavola import ItemImmutable
 from tavola.apps.support_desk import service
 from tavola.apps.support_desk.domain import NewFeedback, NewTicket, Priority, Status
 from tavola.apps.support_desk.errors import TicketBusy, TicketChanged, TransitionRefused
-from tavola.apps.support_desk.model import Event, Number, Ticket, Tickets
-from tavola.apps.support_desk.numbers import projector_of
+from tavola.apps.support_desk.metrics import create_projector
+from tavola.apps.support_desk.model import DeskMetric, Event, Ticket, Tickets
 from tavola.patterns import Answer
 from tests.apps.support_desk.conftest import Desk
 
@@ -29,15 +29,15 @@ def test_two_hundred_duplicates_of_one_request_make_one_ticket(desk: Desk) -> No
 
     async def at_once() -> list[Answer[Any]]:
         return await asyncio.gather(
-            *(service.open_ticket(desk.store, new, request="r-1") for _ in range(DUPLICATES))
+            *(service.open_ticket(desk.store, new, idempotency_key="r-1") for _ in range(DUPLICATES))
         )
 
     answers = desk.run(at_once())
 
     assert len({answer.value.ticket_id for answer in answers}) == 1
     assert sum(not answer.replayed for answer in answers) == 1
-    assert len(desk(service.recent_tickets)) == 1
-    assert len(desk(service.timeline, answers[0].value.ticket_id)) == 1
+    assert len(desk(service.list_recent_tickets)) == 1
+    assert len(desk(service.list_events, answers[0].value.ticket_id)) == 1
 
 
 def test_without_a_key_duplicates_are_tickets(desk: Desk) -> None:
@@ -49,7 +49,7 @@ def test_without_a_key_duplicates_are_tickets(desk: Desk) -> None:
 
     desk.run(at_once())
 
-    assert len(desk(service.recent_tickets)) == 5
+    assert len(desk(service.list_recent_tickets)) == 5
 
 
 def test_of_changes_at_once_one_wins_and_the_others_are_told(desk: Desk) -> None:
@@ -85,14 +85,14 @@ def test_changes_at_once_without_a_version_leave_one_history(desk: Desk) -> None
 
     failed = [each for each in results if isinstance(each, BaseException)]
     assert all(isinstance(each, TicketBusy | TransitionRefused) for each in failed)
-    ticket = desk(service.ticket, ticket_id, consistent=True)
+    ticket = desk(service.get_ticket, ticket_id, consistent=True)
     _one_history(desk, ticket_id, ticket.version)
 
 
 def _one_history(desk: Desk, ticket_id: str, length: int) -> None:
     """Check that events are numbered in a row, follow from each other, and end where the ticket stands."""
-    ticket = desk(service.ticket, ticket_id, consistent=True)
-    events = desk(service.timeline, ticket_id).items
+    ticket = desk(service.get_ticket, ticket_id, consistent=True)
+    events = desk(service.list_events, ticket_id).items
     assert [event.sequence for event in events] == list(range(1, length + 1))
     changes = [event for event in events if event.new_status is not None]
     assert [event.old_status for event in changes[1:]] == [event.new_status for event in changes[:-1]]
@@ -132,7 +132,7 @@ def _kept(desk: Desk) -> dict[tuple[str, str], tuple[int, Any]]:
     async def steps() -> dict[tuple[str, str], tuple[int, Any]]:
         return {
             (each.name, each.part): (each.count, each.total)
-            async for each in await desk.db.scan(Number, consistent=True)
+            async for each in await desk.db.scan(DeskMetric, consistent=True)
             if each.count
         }
 
@@ -162,13 +162,13 @@ def test_a_stopped_projector_catches_up_to_exact_numbers(desk: Desk, tmp_path: P
 
     async def follow() -> int:
         changes = await desk.db.subscribe(Tickets, from_="start", follow=False, checkpoint=place)
-        return await projector_of(desk.db).follow(changes)
+        return await create_projector(desk.db).follow(changes)
 
     async def count_and_die() -> None:
         changes = await desk.db.subscribe(Tickets, from_="start", follow=False, checkpoint=place)
         batch = await changes.take()
         assert batch is not None
-        await projector_of(desk.db).apply(batch.changes)  # and nobody asks for the next
+        await create_projector(desk.db).apply(batch.changes)  # and nobody asks for the next
 
     _work(desk, 1)
     desk.run(follow())
@@ -187,7 +187,7 @@ def test_two_projectors_at_once_count_once(desk: Desk) -> None:
     _work(desk, 2)
 
     async def at_once() -> None:
-        readers = [projector_of(desk.db) for _ in range(2)]
+        readers = [create_projector(desk.db) for _ in range(2)]
         await asyncio.gather(
             *[
                 reader.follow(await desk.db.subscribe(Tickets, from_="start", follow=False))
@@ -215,7 +215,7 @@ def test_numbers_are_rebuilt_from_the_table(desk: Desk) -> None:
 def test_an_event_cannot_be_written_over(desk: Desk) -> None:
     """What happened stays: the client refuses to put over an event, or to change one."""
     ticket_id = desk.open()
-    event = desk(service.latest_events, ticket_id, 1)[0]
+    event = desk(service.list_latest_events, ticket_id, 1)[0]
     key = Event.Key(ticket_id=ticket_id, at=event.at, sequence=1)
 
     with pytest.raises(ItemImmutable):

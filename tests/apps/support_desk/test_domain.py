@@ -10,19 +10,19 @@ import pytest
 
 from tavola import design_of
 from tavola.apps.support_desk.domain import (
-    CLOSED,
+    CLOSED_STATUSES,
     SUBJECT_CHARACTERS_MAX,
     TRANSITIONS,
+    RunningAverage,
     Status,
-    Stretch,
-    Tally,
-    allowed,
-    subject_of,
+    TimeRange,
+    is_allowed,
+    make_subject,
 )
-from tavola.apps.support_desk.embeddings import DIMENSIONS, embed
 from tavola.apps.support_desk.errors import TransitionRefused
+from tavola.apps.support_desk.metrics import build_dashboard
 from tavola.apps.support_desk.model import TABLES
-from tavola.apps.support_desk.numbers import dashboard_of
+from tavola.apps.support_desk.similar import DIMENSIONS, embed
 
 
 def test_every_status_can_be_left_and_none_follows_itself() -> None:
@@ -30,8 +30,8 @@ def test_every_status_can_be_left_and_none_follows_itself() -> None:
     assert TRANSITIONS.keys() == set(Status)
     for status in Status:
         assert TRANSITIONS[status]
-        assert not allowed(status, status)
-    assert Status.READY in CLOSED
+        assert not is_allowed(status, status)
+    assert Status.READY in CLOSED_STATUSES
 
 
 def test_a_refused_status_says_which_are_allowed() -> None:
@@ -52,26 +52,26 @@ def test_a_refused_status_says_which_are_allowed() -> None:
 )
 def test_a_subject_is_the_first_line(text: str, subject: str) -> None:
     """Lists show a line, however long the text."""
-    assert subject_of(text) == subject
+    assert make_subject(text) == subject
 
 
 def test_a_stretch_that_ends_before_it_starts_is_empty() -> None:
     """Such a question has an answer: nothing."""
     first, last = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
 
-    assert Stretch(last, first).empty
-    assert not Stretch(first, last).empty
-    assert not Stretch(last).empty
+    assert TimeRange(last, first).empty
+    assert not TimeRange(first, last).empty
+    assert not TimeRange(last).empty
 
 
 def test_a_dashboard_of_nothing_is_all_zero() -> None:
     """Every status, rating and day is there, and an average of nothing is none."""
-    board = dashboard_of({}, [date(2026, 1, 1)])
+    board = build_dashboard({}, [date(2026, 1, 1)])
 
     assert board.tickets == 0
     assert set(board.by_status) == set(Status)
     assert board.resolution_s.mean is None
-    assert Tally(2, Decimal(9)).mean == Decimal("4.5")
+    assert RunningAverage(2, Decimal(9)).mean == Decimal("4.5")
     assert [day.opened for day in board.days] == [0]
 
 

@@ -15,11 +15,11 @@ import pytest
 from tavola import AccessDeniedFault, AsyncConnection, Credentials, Engine, Fault, connect_async
 from tavola.apps.shell import Settings, ready_tables
 from tavola.apps.support_desk import policies, service
+from tavola.apps.support_desk.blob_sweeper import sweep_blobs
 from tavola.apps.support_desk.domain import NewFeedback, NewTicket, Role, Status
+from tavola.apps.support_desk.metrics import create_projector
 from tavola.apps.support_desk.model import TABLES, Ticket, Tickets
-from tavola.apps.support_desk.numbers import projector_of
 from tavola.apps.support_desk.store import SupportDeskStore
-from tavola.apps.support_desk.sweeping import sweep
 from tavola.apps.support_desk.web import create
 from tavola.clock import SYSTEM_CLOCK
 from tavola.iam import DirectoryFile
@@ -212,22 +212,22 @@ def test_s10_a_customer_reads_their_own_tickets_alone(place: Guarded, run: Run[A
     """With a customer's credentials the application's own code gives that customer's tickets; others' are denied."""
     store = place.store("cust-001")
 
-    own = run(service.customer_tickets(store, "cust-001"))
-    new = run(service.customer_tickets(store, "cust-001", status=Status.NEW))
+    own = run(service.list_customer_tickets(store, "cust-001"))
+    new = run(service.list_customer_tickets(store, "cust-001", status=Status.NEW))
 
     assert [each.ticket_id for each in own] == [each.ticket_id for each in new] == [place.own]
     with pytest.raises(AccessDeniedFault):
-        run(service.customer_tickets(store, "cust-002"))
+        run(service.list_customer_tickets(store, "cust-002"))
     with pytest.raises(AccessDeniedFault):
-        run(service.customer_tickets(store, "cust-002", status=Status.NEW))
+        run(service.list_customer_tickets(store, "cust-002", status=Status.NEW))
     denied: list[Callable[[], Any]] = [
-        lambda: service.ticket(store, place.other),
-        lambda: service.tickets(store, [place.other]),
-        lambda: service.ticket_file(store, place.other),
-        lambda: service.recent_tickets(store),
-        lambda: service.tickets_by_status(store, Status.NEW),
-        lambda: service.escalations(store),
-        lambda: service.dashboard(store),
+        lambda: service.get_ticket(store, place.other),
+        lambda: service.get_tickets(store, [place.other]),
+        lambda: service.get_full_ticket(store, place.other),
+        lambda: service.list_recent_tickets(store),
+        lambda: service.list_tickets_by_status(store, Status.NEW),
+        lambda: service.list_escalations(store),
+        lambda: service.read_dashboard(store),
         lambda: service.change_status(store, place.other, Status.PROCESSING),
         lambda: service.open_ticket(store, NewTicket("cust-002", "forged")),
         lambda: service.start_session(store, "cust-002", Role.CUSTOMER),
@@ -336,7 +336,7 @@ def test_s10_the_application_runs_under_its_own_policies(
         application: Any = desk.http.app
         assert desk.http.portal is not None
         desk.http.portal.call(application.state.desk.follower.catch_up)
-        desk.http.portal.call(sweep, application.state.desk.store)
+        desk.http.portal.call(sweep_blobs, application.state.desk.store)
         assert desk.get("/readyz")["followers"] == {"support-desk": "following"}
         assert desk.get("/dashboard")["by_status"]["PROCESSING"] == 1
         assert desk.http.post("/tickets/similar", json={"text": "x"}).status_code == 200
@@ -350,21 +350,21 @@ def test_s10_agent_service_and_projector_have_what_they_need_and_no_more(
 
     async def steps() -> None:
         agent, desk = place.store("agent-1"), place.store("desk")
-        numbers = projector_of(place.connect("numbers"))
+        numbers = create_projector(place.connect("numbers"))
         async with agent.db, desk.db, numbers.db:
             await service.change_status(agent, place.own, Status.PROCESSING, actor="agent-1")
-            await service.give_feedback(agent, place.own, NewFeedback("op-01", 4), request="f-1")
+            await service.give_feedback(agent, place.own, NewFeedback("op-01", 4), idempotency_key="f-1")
             await service.escalate(agent, place.own, engineer="eng-01", reason="?")
-            assert [each.ticket_id for each in await service.escalations(agent)] == [place.own]
-            assert len(await service.recent_tickets(agent)) == 2
+            assert [each.ticket_id for each in await service.list_escalations(agent)] == [place.own]
+            assert len(await service.list_recent_tickets(agent)) == 2
             with pytest.raises(AccessDeniedFault):
                 await agent.db.delete(Ticket.Key(ticket_id=place.own))
             with pytest.raises(AccessDeniedFault):
                 await service.start_session(agent, "somebody", Role.AGENT)
 
-            await service.open_ticket(desk, NewTicket("cust-003", "No ink"), request="r-1")
+            await service.open_ticket(desk, NewTicket("cust-003", "No ink"), idempotency_key="r-1")
             login = await service.start_session(desk, "agent-1", Role.AGENT)
-            assert await service.session(desk, login.session_id) is not None
+            assert await service.use_session(desk, login.session_id) is not None
             assert await service.end_session(desk, login.session_id)
             await service.attach(desk, place.own, name="a.txt", content_type="text/plain", data=b"a")
             await service.detach(desk, place.own, "a.txt")
@@ -375,7 +375,11 @@ def test_s10_agent_service_and_projector_have_what_they_need_and_no_more(
 
             await numbers.rebuild()
             await numbers.follow(await numbers.db.subscribe(Tickets, from_="start", follow=False))
-            assert (await service.dashboard(agent)).tickets == (await service.dashboard(desk)).tickets == 3
+            assert (
+                (await service.read_dashboard(agent)).tickets
+                == (await service.read_dashboard(desk)).tickets
+                == 3
+            )
             with pytest.raises(AccessDeniedFault):
                 await service.open_ticket(
                     SupportDeskStore(numbers.db, FolderBlobs(place.folder)), NewTicket("c", "x")

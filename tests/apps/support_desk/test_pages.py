@@ -11,7 +11,7 @@ import pytest
 
 from tavola.apps.shell.operations import groups_of
 from tavola.apps.support_desk import service
-from tavola.apps.support_desk.embeddings import embed
+from tavola.apps.support_desk.similar import embed
 from tests.apps.conftest import Target
 from tests.apps.support_desk.desks import HTML, TEXT, DeskClient, Served, started
 
@@ -293,7 +293,7 @@ def test_one_change_of_several_things_is_told_whole(desk: DeskClient) -> None:
 
 def test_of_a_long_history_the_last_is_shown(desk: DeskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page shows the last events and says where the others are; ticket, feedback and files are there whatever the number."""
-    monkeypatch.setattr(service, "FILE_ITEMS_MAX", 6)
+    monkeypatch.setattr(service, "FULL_TICKET_ITEMS_MAX", 6)
     ticket_id = desk.open()
     desk.http.post(f"/tickets/{ticket_id}/feedback", json={"operator_id": "op-1", "rating": 5})
     desk.http.put(f"/tickets/{ticket_id}/attachments/a.txt", content=b"x")

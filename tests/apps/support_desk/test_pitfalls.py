@@ -26,10 +26,10 @@ from tavola import (
     to_item,
 )
 from tavola.apps.support_desk import service
-from tavola.apps.support_desk.domain import EventKind, NewFeedback, NewTicket, Role, Status, Stretch
-from tavola.apps.support_desk.embeddings import embed
+from tavola.apps.support_desk.domain import EventKind, NewFeedback, NewTicket, Role, Status, TimeRange
+from tavola.apps.support_desk.metrics import ticket_shares
 from tavola.apps.support_desk.model import SHARDS, Event, Feedback, Ticket, Tickets, TicketVector
-from tavola.apps.support_desk.numbers import shares_of_ticket
+from tavola.apps.support_desk.similar import embed
 from tavola.apps.support_desk.store import SupportDeskStore
 from tavola.patterns import FolderBlobs
 from tests.apps.conftest import Run
@@ -59,10 +59,10 @@ def test_wrong_01_a_status_change_moves_the_ticket_in_every_index(desk: Desk) ->
 
     for status in Status:
         expected = [ticket_id] if status is Status.FAILED else []
-        assert _ids(desk(service.tickets_by_status, status)) == expected
-        assert _ids(desk(service.customer_tickets, "cust-001", status=status)) == expected
-    assert desk(service.escalations).items == ()
-    assert desk(service.customer_tickets, "cust-001").items[0].status is Status.FAILED
+        assert _ids(desk(service.list_tickets_by_status, status)) == expected
+        assert _ids(desk(service.list_customer_tickets, "cust-001", status=status)) == expected
+    assert desk(service.list_escalations).items == ()
+    assert desk(service.list_customer_tickets, "cust-001").items[0].status is Status.FAILED
     assert desk.run(desk.db.verify_keys(Tickets)).faults == ()
 
 
@@ -89,8 +89,8 @@ def test_wrong_02_newest_first_holds_over_all_statuses(desk: Desk) -> None:
     for ticket_id in (made[0], made[3], made[5]):
         desk.move(ticket_id, Status.PROCESSING)
 
-    assert _ids(desk(service.customer_tickets, "cust-001")) == made[::-1]
-    assert _ids(desk(service.customer_tickets, "cust-001", status=Status.PROCESSING)) == [
+    assert _ids(desk(service.list_customer_tickets, "cust-001")) == made[::-1]
+    assert _ids(desk(service.list_customer_tickets, "cust-001", status=Status.PROCESSING)) == [
         made[5],
         made[3],
         made[0],
@@ -102,7 +102,7 @@ def test_wrong_03_a_status_is_spread_over_shards_and_read_in_order(desk: Desk) -
     made = [desk.open(customer=f"cust-{number % 3}") for number in range(24)]
 
     partitions = {_raw(desk, "GetItem", Key=_key(each))["Item"]["GSI2PK"]["S"] for each in made}
-    found = desk(service.tickets_by_status, Status.NEW, limit=24)
+    found = desk(service.list_tickets_by_status, Status.NEW, limit=24)
 
     assert 1 < len(partitions) <= SHARDS
     assert _ids(found) == made[::-1]
@@ -121,7 +121,7 @@ def test_wrong_04_escalations_need_no_range_on_a_partition_key(desk: Desk) -> No
             KeyConditionExpression="GSI6PK >= :all",
             ExpressionAttributeValues={":all": {"S": "2000-01-01"}},
         )
-    assert _ids(desk(service.escalations)) == [ticket_id]
+    assert _ids(desk(service.list_escalations)) == [ticket_id]
 
 
 def test_wrong_05_a_list_reads_what_its_index_projects(desk: Desk) -> None:
@@ -135,11 +135,11 @@ def test_wrong_05_a_list_reads_what_its_index_projects(desk: Desk) -> None:
         KeyConditionExpression="GSI1PK = :customer",
         ExpressionAttributeValues={":customer": {"S": "CUSTOMER#cust-001"}},
     )["Items"][0]
-    found = desk(service.customer_tickets, "cust-001").items[0]
+    found = desk(service.list_customer_tickets, "cust-001").items[0]
 
     assert "symptom_text" not in stored
     assert (found.ticket_id, found.subject, found.status) == (ticket_id, "A secret text", Status.NEW)
-    assert dict(desk.spent(service.customer_tickets, "cust-001").operations) == {"Query": 1}
+    assert dict(desk.spent(service.list_customer_tickets, "cust-001").operations) == {"Query": 1}
     with pytest.raises(ModelError):
         Ticket.ByCustomer(customer_id="cust-001").where(Ticket.symptom_text.contains("secret"))  # type: ignore[arg-type]
 
@@ -153,8 +153,8 @@ def test_wrong_06_no_two_events_share_a_number(desk: Desk) -> None:
 
     desk.run(notes())
 
-    assert [event.sequence for event in desk(service.timeline, ticket_id)] == list(range(1, 8))
-    assert desk(service.ticket, ticket_id, consistent=True).version == 7
+    assert [event.sequence for event in desk(service.list_events, ticket_id)] == list(range(1, 8))
+    assert desk(service.get_ticket, ticket_id, consistent=True).version == 7
 
 
 def test_wrong_07_events_have_one_form_of_key(desk: Desk) -> None:
@@ -182,12 +182,12 @@ def test_wrong_08_everything_is_counted_once(desk: Desk) -> None:
     desk.run(desk.db.delete(Ticket.Key(ticket_id=gone)))
 
     assert desk.count() > 0
-    once = desk(service.dashboard)
+    once = desk(service.read_dashboard)
     desk.count()
     desk.count()
 
     assert (once.tickets, once.by_status[Status.READY], once.by_status[Status.NEW]) == (1, 1, 0)
-    assert desk(service.dashboard) == once
+    assert desk(service.read_dashboard) == once
 
 
 def test_wrong_08_what_time_to_live_deletes_is_counted_out(tmp_path: Path, run: Run[Any]) -> None:
@@ -202,11 +202,11 @@ def test_wrong_08_what_time_to_live_deletes_is_counted_out(tmp_path: Path, run: 
             key = Ticket.Key(ticket_id=opened.value.ticket_id)
             await db.update(key, Ticket.ttl.set(MORNING + timedelta(hours=1)))
             await store.projector.follow(await db.subscribe(Tickets, from_="start", follow=False))
-            before = (await service.dashboard(store)).tickets
+            before = (await service.read_dashboard(store)).tickets
             clock.advance(7_200)
             await db.call("ListTables")  # any call sweeps what is due
             await store.projector.follow(await db.subscribe(Tickets, from_="start", follow=False))
-            return before, (await service.dashboard(store)).tickets
+            return before, (await service.read_dashboard(store)).tickets
 
     assert run(steps()) == (1, 0)
 
@@ -225,10 +225,10 @@ def test_wrong_09_only_the_duplicate_key_means_done(desk: Desk, monkeypatch: pyt
         patched.setattr(desk.store, "new_id", lambda kind: taken)
         patched.setattr(desk.db, "transaction", counted)
         with pytest.raises(TransactionCancelled):
-            desk(service.open_ticket, NewTicket("cust-001", "Another"), request="r-9")
+            desk(service.open_ticket, NewTicket("cust-001", "Another"), idempotency_key="r-9")
 
     assert len(tried) == 1
-    again = desk(service.open_ticket, NewTicket("cust-001", "Another"), request="r-9")
+    again = desk(service.open_ticket, NewTicket("cust-001", "Another"), idempotency_key="r-9")
     assert not again.replayed  # nothing was kept of the failure
 
 
@@ -248,7 +248,7 @@ def test_wrong_10_times_are_aware_and_ends_are_epoch_seconds(desk: Desk) -> None
     assert stored["ttl"] == {"N": str(int(MORNING.timestamp()) + 24 * 3600)}
     naive = datetime(2026, 1, 1)  # noqa: DTZ001 - that is the mistake
     with pytest.raises((TavolaError, ValidationError)):
-        desk(service.recent_tickets, Stretch(start=naive))
+        desk(service.list_recent_tickets, TimeRange(start=naive))
     with pytest.raises((TavolaError, ValidationError)):
         to_item(Event(ticket_id="t", at=naive, sequence=1, kind=EventKind.NOTE_ADDED))
 
@@ -264,7 +264,7 @@ def test_wrong_12_a_batch_of_any_size_comes_back_whole(tmp_path: Path, run: Run[
                 (await service.open_ticket(store, NewTicket("cust-001", f"ticket {n}"))).value.ticket_id
                 for n in range(140)
             ]
-            return await service.tickets(store, ids)
+            return await service.get_tickets(store, ids)
 
     found = run(steps())
 
@@ -291,7 +291,7 @@ def test_wrong_13_numbers_lose_no_digit(desk: Desk) -> None:
         updated_at=started,
         completed_at=started + lasted,
     )
-    shares = {share.part: share.value for share in shares_of_ticket(ticket)}
+    shares = {share.part: share.value for share in ticket_shares(ticket)}
     assert shares["total/resolution"] == Decimal("345600000.000001")
     with pytest.raises(ValidationError):
         Feedback(ticket_id="t", feedback_id="f", operator_id="o", submitted_at=started, rating=4.5)  # type: ignore[arg-type]
@@ -299,19 +299,19 @@ def test_wrong_13_numbers_lose_no_digit(desk: Desk) -> None:
 
 def test_wrong_19_parts_of_a_key_never_run_together(desk: Desk) -> None:
     """Pitfall 19: a delimiter in an id makes another key, never somebody else's."""
-    first = desk.open(customer="a#b", request="c")
-    second = desk.open(customer="a", request="b#c")
-    third = desk.open(customer="a", request="c")
+    first = desk.open(customer="a#b", idempotency_key="c")
+    second = desk.open(customer="a", idempotency_key="b#c")
+    third = desk.open(customer="a", idempotency_key="c")
     assert len({first, second, third}) == 3
-    assert desk.open(customer="a", request="b#c", text="The printer is out of order") == second
+    assert desk.open(customer="a", idempotency_key="b#c", text="The printer is out of order") == second
 
-    assert _ids(desk(service.customer_tickets, "a")) == [third, second]
-    assert _ids(desk(service.customer_tickets, "a#b")) == [first]
+    assert _ids(desk(service.list_customer_tickets, "a")) == [third, second]
+    assert _ids(desk(service.list_customer_tickets, "a#b")) == [first]
     for name in ("x", "x#y", "x#"):
         desk(service.attach, first, name=name, content_type="text/plain", data=name.encode())
-    names = sorted(each.name for each in desk(service.ticket_file, first).attachments)
+    names = sorted(each.name for each in desk(service.get_full_ticket, first).attachments)
     assert names == ["x", "x#", "x#y"]
     desk(service.give_feedback, first, NewFeedback("op#1", 3))
-    assert desk(service.feedback_by_operator, "op").items == ()
+    assert desk(service.list_operator_feedback, "op").items == ()
     with pytest.raises((KeyPartRefused, TavolaError, ValidationError)):
         desk.open(customer="")

@@ -29,9 +29,8 @@ from tavola.apps.support_desk.domain import (
     Priority,
     Role,
     Status,
-    Stretch,
+    TimeRange,
 )
-from tavola.apps.support_desk.embeddings import embed
 from tavola.apps.support_desk.errors import (
     AttachmentMissing,
     EmbeddingRefused,
@@ -40,6 +39,7 @@ from tavola.apps.support_desk.errors import (
     TicketMissing,
     TransitionRefused,
 )
+from tavola.apps.support_desk.metrics import DESK, MAPPING, create_handler
 from tavola.apps.support_desk.model import (
     SHARDS,
     TABLES,
@@ -51,7 +51,7 @@ from tavola.apps.support_desk.model import (
     Tickets,
     TicketVector,
 )
-from tavola.apps.support_desk.numbers import DESK, MAPPING, handler_of
+from tavola.apps.support_desk.similar import embed
 from tavola.apps.support_desk.store import Retention, SupportDeskStore
 from tavola.patterns import FolderBlobs, IdempotencyMismatch
 from tavola.triggers import Trigger
@@ -85,45 +85,45 @@ def test_s01_each_access_pattern_is_one_query(desk: Desk, busy: dict[str, str]) 
     """Seven ways of asking, each a read or one query, of shards one for each; none is a scan."""
     a, b, c, d, _ = busy.values()
 
-    assert desk(service.ticket, b).status is Status.READY
-    assert _ids(desk(service.customer_tickets, "c1")) == [d, b, a]
-    assert _ids(desk(service.customer_tickets, "c1", status=Status.NEW)) == [d, a]
-    assert _ids(desk(service.customer_tickets, "c1", newest_first=False)) == [a, b, d]
-    during = Stretch(MORNING, MORNING + timedelta(minutes=4))
-    assert _ids(desk(service.tickets_by_status, Status.NEW, during)) == [d, c, a]
-    assert _ids(desk(service.recent_tickets, during)) == [d, c, b, a]
-    assert [each.rating for each in desk(service.feedback_of_ticket, b)] == [2, 5]
-    whole = desk(service.ticket_with_feedback, b)
+    assert desk(service.get_ticket, b).status is Status.READY
+    assert _ids(desk(service.list_customer_tickets, "c1")) == [d, b, a]
+    assert _ids(desk(service.list_customer_tickets, "c1", status=Status.NEW)) == [d, a]
+    assert _ids(desk(service.list_customer_tickets, "c1", newest_first=False)) == [a, b, d]
+    during = TimeRange(MORNING, MORNING + timedelta(minutes=4))
+    assert _ids(desk(service.list_tickets_by_status, Status.NEW, during)) == [d, c, a]
+    assert _ids(desk(service.list_recent_tickets, during)) == [d, c, b, a]
+    assert [each.rating for each in desk(service.list_ticket_feedback, b)] == [2, 5]
+    whole = desk(service.get_ticket_with_feedback, b)
     assert whole.ticket is not None
     assert [each.operator_id for each in whole.feedback] == ["op-01", "op-02"]
-    assert [each.rating for each in desk(service.feedback_by_operator, "op-01")] == [5]
-    file = desk(service.ticket_file, b)
+    assert [each.rating for each in desk(service.list_operator_feedback, "op-01")] == [5]
+    file = desk(service.get_full_ticket, b)
     assert [len(file.events), len(file.feedback), len(file.attachments)] == [3, 2, 0]
 
-    assert _operations(desk, service.ticket, b) == {"GetItem": 1}
-    assert _operations(desk, service.customer_tickets, "c1") == {"Query": 1}
-    assert _operations(desk, service.customer_tickets, "c1", status=Status.NEW) == {"Query": 1}
-    assert _operations(desk, service.ticket_with_feedback, b) == {"Query": 1}
-    assert _operations(desk, service.ticket_file, b) == {"Query": 1}
-    assert _operations(desk, service.feedback_by_operator, "op-01") == {"Query": 1}
-    assert _operations(desk, service.tickets_by_status, Status.NEW, during) == {"Query": SHARDS}
-    assert _operations(desk, service.recent_tickets, during) == {"Query": SHARDS}
+    assert _operations(desk, service.get_ticket, b) == {"GetItem": 1}
+    assert _operations(desk, service.list_customer_tickets, "c1") == {"Query": 1}
+    assert _operations(desk, service.list_customer_tickets, "c1", status=Status.NEW) == {"Query": 1}
+    assert _operations(desk, service.get_ticket_with_feedback, b) == {"Query": 1}
+    assert _operations(desk, service.get_full_ticket, b) == {"Query": 1}
+    assert _operations(desk, service.list_operator_feedback, "op-01") == {"Query": 1}
+    assert _operations(desk, service.list_tickets_by_status, Status.NEW, during) == {"Query": SHARDS}
+    assert _operations(desk, service.list_recent_tickets, during) == {"Query": SHARDS}
 
 
 def test_s01_a_long_history_costs_the_feedback_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """A ticket with its feedback is one query of just these; with everything it is one query too, of the last events."""
-    monkeypatch.setattr(service, "FILE_ITEMS_MAX", 40)
+    monkeypatch.setattr(service, "FULL_TICKET_ITEMS_MAX", 40)
     ticket_id = desk.open()
     for n in range(60):
         desk(service.add_note, ticket_id, f"{n} " + "x" * 3_900)
     desk(service.give_feedback, ticket_id, NewFeedback("op-01", 5))
     desk(service.attach, ticket_id, name="a.txt", content_type="text/plain", data=b"small")
 
-    said = desk.spent(service.ticket_with_feedback, ticket_id)
-    file = desk(service.ticket_file, ticket_id)
+    said = desk.spent(service.get_ticket_with_feedback, ticket_id)
+    file = desk(service.get_full_ticket, ticket_id)
 
     assert (said.operations, said.reads <= 1) == ({"Query": 1}, True)
-    assert _operations(desk, service.ticket_file, ticket_id) == {"Query": 1}
+    assert _operations(desk, service.get_full_ticket, ticket_id) == {"Query": 1}
     assert [each.rating for each in file.feedback] == [5]
     assert [each.name for each in file.attachments] == ["a.txt"]
     assert [event.sequence for event in file.events] == list(range(26, 63))  # of 62
@@ -163,9 +163,9 @@ def test_s01_a_list_goes_on_where_it_ended(desk: Desk) -> None:
     """A cursor leads through every ticket once, over one partition and over shards."""
     made = [desk.open() for _ in range(7)]
     lists: list[tuple[Any, tuple[Any, ...]]] = [
-        (service.customer_tickets, ("cust-001",)),
-        (service.tickets_by_status, (Status.NEW,)),
-        (service.recent_tickets, ()),
+        (service.list_customer_tickets, ("cust-001",)),
+        (service.list_tickets_by_status, (Status.NEW,)),
+        (service.list_recent_tickets, ()),
     ]
 
     for use_case, arguments in lists:
@@ -183,12 +183,12 @@ def test_s01_a_list_goes_on_where_it_ended(desk: Desk) -> None:
 def test_s01_a_session_that_is_over_is_not_valid(desk: Desk) -> None:
     """A session is valid until its end, whether or not DynamoDB has deleted it."""
     login = desk(service.start_session, "agent-07", Role.AGENT)
-    found = desk(service.session, login.session_id)
+    found = desk(service.use_session, login.session_id)
     assert found is not None
     assert (found.user_id, found.role) == ("agent-07", Role.AGENT)
 
     desk.clock.advance(24 * 3600 - 1)
-    assert desk(service.session, login.session_id) is not None
+    assert desk(service.use_session, login.session_id) is not None
     desk.clock.advance(24 * 3600 + 1)
     stored = desk.run(
         desk.db.call(
@@ -200,11 +200,11 @@ def test_s01_a_session_that_is_over_is_not_valid(desk: Desk) -> None:
         )
     )
 
-    assert desk(service.session, login.session_id) is None
+    assert desk(service.use_session, login.session_id) is None
     assert ("Item" in stored) or desk.db.target == "memory:"
     other = desk(service.start_session, "agent-07", Role.AGENT)
     assert desk(service.end_session, other.session_id)
-    assert desk(service.session, other.session_id) is None
+    assert desk(service.use_session, other.session_id) is None
 
 
 def test_s02_a_timeline_has_one_order(desk: Desk) -> None:
@@ -217,7 +217,7 @@ def test_s02_a_timeline_has_one_order(desk: Desk) -> None:
     desk.clock.advance(86_400)
     desk.move(ticket_id, Status.READY)
 
-    events = desk(service.timeline, ticket_id).items
+    events = desk(service.list_events, ticket_id).items
     day = MORNING.date() + timedelta(days=1)
     assert [event.sequence for event in events] == [1, 2, 3, 4, 5]
     assert [event.kind for event in events] == [
@@ -227,29 +227,31 @@ def test_s02_a_timeline_has_one_order(desk: Desk) -> None:
         EventKind.NOTE_ADDED,
         EventKind.STATUS_CHANGED,
     ]
-    assert [event.sequence for event in desk(service.events_of_day, ticket_id, day)] == [3, 4]
-    assert [event.sequence for event in desk(service.latest_events, ticket_id, 2)] == [5, 4]
-    later = desk(service.timeline, ticket_id, Stretch(start=MORNING + timedelta(days=1)))
+    assert [event.sequence for event in desk(service.list_day_events, ticket_id, day)] == [3, 4]
+    assert [event.sequence for event in desk(service.list_latest_events, ticket_id, 2)] == [5, 4]
+    later = desk(service.list_events, ticket_id, TimeRange(start=MORNING + timedelta(days=1)))
     assert [event.sequence for event in later] == [3, 4, 5]
-    first = desk(service.timeline, ticket_id, Stretch(end=MORNING + timedelta(hours=1)), newest_first=True)
+    first = desk(
+        service.list_events, ticket_id, TimeRange(end=MORNING + timedelta(hours=1)), newest_first=True
+    )
     assert [event.sequence for event in first] == [2, 1]
-    assert desk(service.timeline, ticket_id, Stretch(MORNING, MORNING - timedelta(days=1))).items == ()
+    assert desk(service.list_events, ticket_id, TimeRange(MORNING, MORNING - timedelta(days=1))).items == ()
 
 
 def test_s03_a_ticket_its_event_and_its_answer_come_together(desk: Desk) -> None:
     """Creating is one read and one transaction, with everything in it; a status change too."""
-    spent = desk.spent(service.open_ticket, NewTicket("cust-001", "No paper"), request="r-1")
+    spent = desk.spent(service.open_ticket, NewTicket("cust-001", "No paper"), idempotency_key="r-1")
     assert spent.operations == {"GetItem": 1, "TransactWriteItems": 1}
-    ticket_id = desk(service.customer_tickets, "cust-001").items[0].ticket_id
-    file = desk(service.ticket_file, ticket_id)
+    ticket_id = desk(service.list_customer_tickets, "cust-001").items[0].ticket_id
+    file = desk(service.get_full_ticket, ticket_id)
     assert file.ticket is not None
     assert (file.ticket.version, [event.sequence for event in file.events]) == (1, [1])
 
     spent = desk.spent(service.change_status, ticket_id, Status.PROCESSING)
     assert spent.operations == {"GetItem": 1, "TransactWriteItems": 1}
-    event = desk(service.latest_events, ticket_id, 1)[0]
+    event = desk(service.list_latest_events, ticket_id, 1)[0]
     assert (event.sequence, event.old_status, event.new_status) == (2, Status.NEW, Status.PROCESSING)
-    assert desk(service.ticket, ticket_id, consistent=True).version == 2
+    assert desk(service.get_ticket, ticket_id, consistent=True).version == 2
 
 
 def test_s02_each_day_goes_on_with_the_tickets_numbers(desk: Desk) -> None:
@@ -260,9 +262,9 @@ def test_s02_each_day_goes_on_with_the_tickets_numbers(desk: Desk) -> None:
         desk(service.add_note, ticket_id, "a day later")
 
     days = [MORNING.date() + timedelta(days=n) for n in range(4)]
-    numbers = [[event.sequence for event in desk(service.events_of_day, ticket_id, day)] for day in days]
+    numbers = [[event.sequence for event in desk(service.list_day_events, ticket_id, day)] for day in days]
     assert numbers == [[1], [2], [3], [4]]
-    assert desk(service.ticket, ticket_id, consistent=True).version == 4
+    assert desk(service.get_ticket, ticket_id, consistent=True).version == 4
 
 
 def test_s03_what_is_throttled_or_in_conflict_is_tried_again(tmp_path: Path, run: Run[Any]) -> None:
@@ -285,9 +287,9 @@ def test_s03_what_is_throttled_or_in_conflict_is_tried_again(tmp_path: Path, run
             await store.create_tables()
             opened = (await service.open_ticket(store, NewTicket("cust-001", "x"))).value.ticket_id
             await asyncio.gather(*(service.add_note(store, opened, f"note {n}") for n in range(6)))
-            found = await service.tickets(store, [opened, *(f"tkt_{n}" for n in range(60))])
+            found = await service.get_tickets(store, [opened, *(f"tkt_{n}" for n in range(60))])
             assert sum(each is not None for each in found) == 1
-            return (await service.ticket(store, opened, consistent=True)).version
+            return (await service.get_ticket(store, opened, consistent=True)).version
 
     assert run(steps()) == 7
     assert len(set(pauses)) > 3  # of different lengths
@@ -298,7 +300,7 @@ def test_s03_any_number_of_tickets_in_one_batch(desk: Desk) -> None:
     made = [desk.open() for _ in range(5)]
     asked = [*made, "tkt_none", *(f"tkt_{number}" for number in range(130)), made[0]]
 
-    found = desk(service.tickets, asked)
+    found = desk(service.get_tickets, asked)
 
     assert [None if each is None else each.ticket_id for each in found] == [*made, *[None] * 131, made[0]]
 
@@ -310,7 +312,7 @@ def test_s03_reasons_of_a_cancelled_transaction_are_told_apart(desk: Desk) -> No
     with pytest.raises(TicketMissing):
         desk(service.change_status, "tkt_none", Status.PROCESSING)
     with pytest.raises(TicketMissing):
-        desk(service.give_feedback, "tkt_none", NewFeedback("op-01", 3), request="f-1")
+        desk(service.give_feedback, "tkt_none", NewFeedback("op-01", 3), idempotency_key="f-1")
     with pytest.raises(TicketMissing):
         desk(service.give_feedback, "tkt_none", NewFeedback("op-01", 3))
     with pytest.raises(TicketMissing):
@@ -322,7 +324,7 @@ def test_s03_reasons_of_a_cancelled_transaction_are_told_apart(desk: Desk) -> No
     with pytest.raises(TicketChanged) as changed:
         desk(service.change_status, ticket_id, Status.READY, expected=1)
     assert (changed.value.expected, changed.value.found) == (1, 2)
-    assert [event.sequence for event in desk(service.timeline, ticket_id)] == [1, 2]
+    assert [event.sequence for event in desk(service.list_events, ticket_id)] == [1, 2]
 
 
 def test_s03_a_change_of_several_things_is_one_event(desk: Desk) -> None:
@@ -342,18 +344,18 @@ def test_s03_a_change_of_several_things_is_one_event(desk: Desk) -> None:
     )
 
     assert (after.priority, after.subject, after.version) == (Priority.HIGH, "Printer dead", 2)
-    assert same == after == desk(service.ticket, ticket_id, consistent=True)
-    last = desk(service.latest_events, ticket_id, 1)[0]
+    assert same == after == desk(service.get_ticket, ticket_id, consistent=True)
+    last = desk(service.list_latest_events, ticket_id, 1)[0]
     assert (last.kind, last.actor, last.note) == (EventKind.STATUS_CHANGED, "agent-1", "taken")
     assert last.details == {"priority": "HIGH", "subject": "Printer dead"}
-    assert desk(service.customer_tickets, "cust-001").items[0].subject == "Printer dead"
+    assert desk(service.list_customer_tickets, "cust-001").items[0].subject == "Printer dead"
 
 
 def test_s04_the_stream_keeps_the_numbers(desk: Desk, busy: dict[str, str]) -> None:
     """Tickets per status and priority, opened and resolved, time to resolution and satisfaction are exact."""
     desk.count()
 
-    board = desk(service.dashboard, days=2)
+    board = desk(service.read_dashboard, days=2)
 
     assert board.by_status == {
         Status.NEW: 4,
@@ -363,7 +365,7 @@ def test_s04_the_stream_keeps_the_numbers(desk: Desk, busy: dict[str, str]) -> N
         Status.ESCALATED: 0,
     }
     assert (board.tickets, board.by_priority[Priority.MEDIUM]) == (5, 5)
-    made = desk(service.ticket, busy["b"])
+    made = desk(service.get_ticket, busy["b"])
     assert made.completed_at is not None
     assert board.resolution_s.mean == Decimal((made.completed_at - made.created_at).total_seconds())
     assert (board.satisfaction.mean, board.ratings) == (Decimal("3.5"), {1: 0, 2: 1, 3: 0, 4: 0, 5: 1})
@@ -379,7 +381,7 @@ def test_s04_the_same_as_a_lambda_function(clock: ManualClock, tmp_path: Path) -
     with connect(f"file:{tmp_path}/desk.db", clock=clock) as db:
         _some_tickets(db, 7)
 
-        Trigger(db, table="prod-tickets-unified", handler=handler_of(db), mapping=MAPPING).drain()
+        Trigger(db, table="prod-tickets-unified", handler=create_handler(db), mapping=MAPPING).drain()
 
         number = db.call(
             "GetItem",
@@ -408,16 +410,16 @@ def _some_tickets(db: Connection, count: int) -> None:
 
 def test_s05_what_is_over_is_never_returned(desk: Desk) -> None:
     """Answers to requests are kept for 24 hours and cached ones for 15 minutes, as epoch seconds; then they are not there."""
-    first = desk.open(request="k")
+    first = desk.open(idempotency_key="k")
     desk.clock.advance(24 * 3600 - 61)
-    assert desk.open(request="k") == first
+    assert desk.open(idempotency_key="k") == first
     key = RequestOutcome.Key(scope="tickets/cust-001", request="k")
     kept = desk.run(desk.db.get(key))
     assert kept is not None
     desk.clock.advance(2)
 
     assert desk.run(desk.db.get(key)) is None
-    assert desk.open(request="k") != first
+    assert desk.open(idempotency_key="k") != first
     assert desk.store.neighbours.life == timedelta(minutes=15)
     assert desk.store.tickets_opened.life == timedelta(hours=24)
 
@@ -439,10 +441,10 @@ def test_s05_retention_hides_what_is_no_longer_kept(keeping: Desk) -> None:
     keeping.clock.advance(8 * 86_400)
 
     with pytest.raises(TicketMissing):
-        keeping(service.ticket, closed)
-    assert _ids(keeping(service.customer_tickets, "cust-001")) == [again]
-    assert _ids(keeping(service.recent_tickets)) == [again]
-    assert keeping(service.ticket_file, again).events == []
+        keeping(service.get_ticket, closed)
+    assert _ids(keeping(service.list_customer_tickets, "cust-001")) == [again]
+    assert _ids(keeping(service.list_recent_tickets)) == [again]
+    assert keeping(service.get_full_ticket, again).events == []
 
 
 def test_s05_what_hangs_on_a_ticket_ends_with_it(keeping: Desk) -> None:
@@ -462,19 +464,19 @@ def test_s05_what_hangs_on_a_ticket_ends_with_it(keeping: Desk) -> None:
         assert vector is not None
         return {each.ttl async for each in files} | {vector.ttl}
 
-    end = keeping(service.ticket, closed).ttl
+    end = keeping(service.get_ticket, closed).ttl
     assert end is not None
     assert keeping.run(ends(closed)) == {end}
     assert keeping.run(ends(again)) == {None}
     keeping.clock.advance(8 * 86_400)
 
     for name in ("a.txt", "late.txt"):
-        assert keeping(service.attachment, again, name).name == name
+        assert keeping(service.get_attachment, again, name).name == name
         with pytest.raises(AttachmentMissing):
-            keeping(service.attachment, closed, name)
+            keeping(service.get_attachment, closed, name)
         with pytest.raises(AttachmentMissing):
             keeping(service.detach, closed, name)
-    assert [each.rating for each in keeping(service.feedback_by_operator, "op-01")] == [5]
+    assert [each.rating for each in keeping(service.list_operator_feedback, "op-01")] == [5]
 
 
 def test_s05_a_file_of_a_ticket_that_is_over_is_not_returned(keeping: Desk) -> None:
@@ -484,7 +486,7 @@ def test_s05_a_file_of_a_ticket_that_is_over_is_not_returned(keeping: Desk) -> N
     keeping.run(keeping.db.delete(Ticket.Key(ticket_id=ticket_id)))
 
     with pytest.raises(AttachmentMissing):
-        keeping(service.attachment, ticket_id, "a.txt")
+        keeping(service.get_attachment, ticket_id, "a.txt")
 
 
 def test_s05_similar_ones_are_found_past_those_that_are_over(keeping: Desk) -> None:
@@ -497,9 +499,9 @@ def test_s05_similar_ones_are_found_past_those_that_are_over(keeping: Desk) -> N
     for ticket_id in over:
         keeping.run(keeping.db.delete(Ticket.Key(ticket_id=ticket_id)))
 
-    near = keeping(service.similar_tickets, text="printer jams fuser", count=2)
+    near = keeping(service.find_similar_tickets, text="printer jams fuser", count=2)
     assert {each.ticket.ticket_id for each in near} == set(live)
-    like = keeping(service.tickets_like, live[0], count=1)
+    like = keeping(service.find_tickets_like, live[0], count=1)
     assert [each.ticket.ticket_id for each in like] == [live[1]]
 
 
@@ -509,50 +511,52 @@ def test_s06_escalations_enter_a_sparse_index_and_leave_it(desk: Desk) -> None:
     for ticket_id, engineer in ((b, "eng-01"), (a, "eng-02"), (c, "eng-01")):
         desk.clock.advance(60)
         desk(service.escalate, ticket_id, engineer=engineer, reason="line stands still")
-    assert _ids(desk(service.escalations)) == [c, a, b]
-    assert _ids(desk(service.escalations, engineer="eng-01")) == [c, b]
-    told = desk(service.escalations, limit=1).items[0]
+    assert _ids(desk(service.list_escalations)) == [c, a, b]
+    assert _ids(desk(service.list_escalations, engineer="eng-01")) == [c, b]
+    told = desk(service.list_escalations, limit=1).items[0]
     assert (told.assigned_to, told.escalation_reason) == ("eng-01", "line stands still")
 
     desk.move(c, Status.READY)
     desk.clock.advance(60)
     desk(service.escalate, a, engineer="eng-03", reason="handed on")
 
-    assert _ids(desk(service.escalations)) == [a, b]
-    assert _ids(desk(service.escalations, engineer="eng-02")) == []
-    assert _ids(desk(service.escalations, engineer="eng-03")) == [a]
-    assert desk(service.ticket, c, consistent=True).assigned_to is None
-    assert _operations(desk, service.escalations) == {"Query": 1}
-    assert _operations(desk, service.escalations, engineer="eng-01") == {"Query": 1}
+    assert _ids(desk(service.list_escalations)) == [a, b]
+    assert _ids(desk(service.list_escalations, engineer="eng-02")) == []
+    assert _ids(desk(service.list_escalations, engineer="eng-03")) == [a]
+    assert desk(service.get_ticket, c, consistent=True).assigned_to is None
+    assert _operations(desk, service.list_escalations) == {"Query": 1}
+    assert _operations(desk, service.list_escalations, engineer="eng-01") == {"Query": 1}
 
 
 def test_s08_the_same_request_is_answered_and_not_done_again(desk: Desk) -> None:
     """The same key and payload give the stored answer, another payload is refused, another customer's key is another."""
     new = NewTicket("cust-001", "No network", priority=Priority.HIGH)
-    first = desk(service.open_ticket, new, request="r-1")
+    first = desk(service.open_ticket, new, idempotency_key="r-1")
     again = desk(
-        service.open_ticket, NewTicket("cust-001", "No network", priority=Priority.HIGH), request="r-1"
+        service.open_ticket,
+        NewTicket("cust-001", "No network", priority=Priority.HIGH),
+        idempotency_key="r-1",
     )
-    other = desk(service.open_ticket, NewTicket("cust-002", "No network"), request="r-1")
+    other = desk(service.open_ticket, NewTicket("cust-002", "No network"), idempotency_key="r-1")
 
     assert (first.replayed, again.replayed, other.replayed) == (False, True, False)
     assert again.value == first.value
     with pytest.raises(IdempotencyMismatch):
-        desk(service.open_ticket, NewTicket("cust-001", "No printer"), request="r-1")
-    assert len(desk(service.customer_tickets, "cust-001")) == 1
+        desk(service.open_ticket, NewTicket("cust-001", "No printer"), idempotency_key="r-1")
+    assert len(desk(service.list_customer_tickets, "cust-001")) == 1
     given = NewFeedback("op-01", 4)
-    one = desk(service.give_feedback, first.value.ticket_id, given, request="f-1")
-    two = desk(service.give_feedback, first.value.ticket_id, given, request="f-1")
+    one = desk(service.give_feedback, first.value.ticket_id, given, idempotency_key="f-1")
+    two = desk(service.give_feedback, first.value.ticket_id, given, idempotency_key="f-1")
     assert (two.value, two.replayed) == (one.value, True)
-    assert len(desk(service.feedback_of_ticket, first.value.ticket_id)) == 1
+    assert len(desk(service.list_ticket_feedback, first.value.ticket_id)) == 1
 
 
 def test_s09_the_dashboard_is_one_query(desk: Desk, busy: dict[str, str]) -> None:
     """Numbers are read with one query of few items, whatever the number of tickets."""
     desk.count()
 
-    spent = desk.spent(service.dashboard)
-    board = desk(service.dashboard)
+    spent = desk.spent(service.read_dashboard)
+    board = desk(service.read_dashboard)
 
     assert spent.operations == {"Query": 1}
     assert spent.reads <= 2
@@ -569,17 +573,17 @@ def test_s11_a_large_text_and_large_files_come_back_whole(desk: Desk) -> None:
     desk(service.attach, ticket_id, name="note.txt", content_type="text/plain", data=b"small")
     desk(service.attach, ticket_id, name="note.txt", content_type="text/plain", data=b"newer")
 
-    file = desk(service.ticket_file, ticket_id)
+    file = desk(service.get_full_ticket, ticket_id)
     assert file.ticket is not None
     assert file.ticket.full_text is not None
     assert file.ticket.full_text.place is not None
     assert text.startswith(file.ticket.symptom_text)
-    assert desk(service.whole_text, file.ticket) == text
+    assert desk(service.read_full_text, file.ticket) == text
     assert [each.name for each in file.attachments] == ["core.bin", "note.txt"]
-    assert [desk(service.attachment_data, each) for each in file.attachments] == [data, b"newer"]
+    assert [desk(service.read_attachment, each) for each in file.attachments] == [data, b"newer"]
     desk(service.detach, ticket_id, "note.txt")
     with pytest.raises(AttachmentMissing):
-        desk(service.attachment, ticket_id, "note.txt")
+        desk(service.get_attachment, ticket_id, "note.txt")
     with pytest.raises(AttachmentMissing):
         desk(service.detach, ticket_id, "note.txt")
     with pytest.raises(TicketMissing):
@@ -599,7 +603,7 @@ def test_s11_no_status_is_one_hot_partition(desk: Desk) -> None:
     shards = Counter(item["GSI2PK"]["S"] for item in desk.run(stored()))
     assert len(shards) == SHARDS
     assert min(shards.values()) > 80 / SHARDS / 4
-    assert _ids(desk(service.tickets_by_status, Status.NEW, limit=80)) == made[::-1]
+    assert _ids(desk(service.list_tickets_by_status, Status.NEW, limit=80)) == made[::-1]
 
 
 def test_s11_a_hot_ticket_is_throttled_and_then_goes_on(
@@ -636,13 +640,13 @@ async def _until_throttled(store: SupportDeskStore, ticket_id: str) -> Transacti
 def test_s11_stale_reads_and_conflicts_are_told(desk: Desk) -> None:
     """A read that must see the last write says so; a change on what was overtaken writes nothing."""
     ticket_id = desk.open()
-    before = desk(service.ticket, ticket_id, consistent=True)
+    before = desk(service.get_ticket, ticket_id, consistent=True)
     desk.move(ticket_id, Status.PROCESSING)
 
     with pytest.raises(TicketChanged):
         desk(service.escalate, ticket_id, engineer="eng-01", reason="?", expected=before.version)
 
-    assert desk(service.escalations).items == ()
+    assert desk(service.list_escalations).items == ()
 
 
 def test_similar_tickets_are_found_by_their_embeddings(desk: Desk) -> None:
@@ -653,18 +657,18 @@ def test_similar_tickets_are_found_by_their_embeddings(desk: Desk) -> None:
     first, second, third = (desk.open(text=text, embedding=embed(text)) for text in texts)
     plain = desk.open(text="Our printer jams at the fuser")
 
-    near = desk(service.similar_tickets, text="printer jams", count=3)
-    like = desk(service.tickets_like, first, count=1)
+    near = desk(service.find_similar_tickets, text="printer jams", count=3)
+    like = desk(service.find_tickets_like, first, count=1)
 
     assert [each.ticket.ticket_id for each in near][2] == third
     assert near[0].distance <= near[1].distance <= near[2].distance
     assert [each.ticket.ticket_id for each in like] == [second]
-    words = desk(service.tickets_like, plain, count=1)
+    words = desk(service.find_tickets_like, plain, count=1)
     assert [each.ticket.ticket_id for each in words] == [first], "without an embedding, by its words"
-    assert desk(service.tickets_like, "tkt_none") == []
+    assert desk(service.find_tickets_like, "tkt_none") == []
     with pytest.raises(EmbeddingRefused, match="64"):
         desk.open(embedding=(1.0, 2.0))
-    assert len(desk(service.recent_tickets)) == 4
+    assert len(desk(service.list_recent_tickets)) == 4
 
 
 def test_a_stranger_in_the_transaction_is_not_taken_for_done(desk: Desk) -> None:
@@ -678,7 +682,7 @@ def test_a_stranger_in_the_transaction_is_not_taken_for_done(desk: Desk) -> None
     with pytest.raises(TransactionCancelled):
         desk(service.change_status, ticket_id, Status.PROCESSING)
 
-    assert desk(service.ticket, ticket_id, consistent=True).status is Status.NEW
+    assert desk(service.get_ticket, ticket_id, consistent=True).status is Status.NEW
 
 
 def test_ids_of_sessions_stay_out_of_sentences(desk: Desk) -> None:

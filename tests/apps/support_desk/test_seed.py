@@ -10,13 +10,20 @@ from typing import Any
 import pytest
 
 from tavola import AsyncConnection, Progress, RetryPolicy, SeededEntropy, connect_async, to_item
-from tavola.apps.support_desk import numbers, service
-from tavola.apps.support_desk.domain import SUBJECT_CHARACTERS_MAX, TRANSITIONS, EventKind, Status, subject_of
-from tavola.apps.support_desk.embeddings import embed
+from tavola.apps.seeding import RandomChoices, SeedUnfinished
+from tavola.apps.support_desk import metrics, service
+from tavola.apps.support_desk.domain import (
+    SUBJECT_CHARACTERS_MAX,
+    TRANSITIONS,
+    EventKind,
+    Status,
+    make_subject,
+)
 from tavola.apps.support_desk.model import Event, Feedback, Ticket, Tickets, TicketVector
-from tavola.apps.support_desk.month import Chance, Month
-from tavola.apps.support_desk.phrases import TOPICS, text_of
-from tavola.apps.support_desk.seed import Loaded, SeedUnfinished, load
+from tavola.apps.support_desk.month import DemoMonth
+from tavola.apps.support_desk.phrases import TOPICS, complaint_text
+from tavola.apps.support_desk.seed import SeedCounts, load
+from tavola.apps.support_desk.similar import embed
 from tavola.apps.support_desk.store import SupportDeskStore
 from tavola.patterns import FolderBlobs
 from tests.apps.conftest import Run, Target
@@ -25,8 +32,8 @@ NOW = datetime(2026, 11, 16, 10, 30, tzinfo=UTC)  # a Monday
 BRISK = RetryPolicy(base_s=0.0001, cap_s=0.001)
 
 
-def _month(seed: int = 1) -> Month:
-    return Month(SeededEntropy(seed), NOW, days=30, customers=300, engineers=12, operators=24)
+def _month(seed: int = 1) -> DemoMonth:
+    return DemoMonth(SeededEntropy(seed), NOW, days=30, customers=300, engineers=12, operators=24)
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +110,7 @@ def test_the_month_is_believable(entities: list[Any]) -> None:
 @pytest.mark.parametrize("today", [NOW, NOW + timedelta(days=3, hours=6)], ids=["Monday", "Thursday"])
 def test_the_desk_is_as_quick_at_the_end_as_at_the_beginning(today: datetime) -> None:
     """The time to resolution of a day, counted on the day it was resolved, neither climbs nor falls over the month that is shown."""
-    month = Month(SeededEntropy(7), today, days=30, customers=300, engineers=12, operators=24)
+    month = DemoMonth(SeededEntropy(7), today, days=30, customers=300, engineers=12, operators=24)
     tickets = [
         each
         for _ in range(6_000)
@@ -128,9 +135,9 @@ def test_the_desk_is_as_quick_at_the_end_as_at_the_beginning(today: datetime) ->
 
 def test_twenty_thousand_tickets_have_their_own_words() -> None:
     """Few first lines are the same, and hardly a text; those about one thing still share words."""
-    chance = Chance(SeededEntropy(3))
-    texts = [text_of(chance.of(TOPICS), chance.of) for _ in range(20_000)]
-    subjects = Counter(subject_of(text) for text in texts)
+    chance = RandomChoices(SeededEntropy(3))
+    texts = [complaint_text(chance.choose(TOPICS), chance.choose) for _ in range(20_000)]
+    subjects = Counter(make_subject(text) for text in texts)
 
     assert len(set(texts)) > 19_500
     assert len(subjects) > 15_000
@@ -144,16 +151,16 @@ def test_a_month_is_loaded_with_its_numbers(target: Target, run: Run[Any], tmp_p
     """Everything is in the table under keys that are right, the numbers are exact, and progress is told."""
     told: list[Progress] = []
 
-    async def steps() -> tuple[Loaded, Any, Any, Any]:
+    async def steps() -> tuple[SeedCounts, Any, Any, Any]:
         async with target.connect() as db:
             store = SupportDeskStore(db, FolderBlobs(tmp_path))
             await store.create_tables()
             loaded = await load(store, entropy=SeededEntropy(1), now=NOW, tickets=260, progress=told.append)
-            kept = await numbers.dashboard(db, NOW.date(), 35)
+            kept = await metrics.read_dashboard(db, NOW.date(), 35)
             exact = await store.projector.recount()
             report = await db.verify_keys(Tickets)
-            recent = await service.recent_tickets(store, limit=1)
-            file = await service.ticket_file(store, recent.items[0].ticket_id)
+            recent = await service.list_recent_tickets(store, limit=1)
+            file = await service.get_full_ticket(store, recent.items[0].ticket_id)
             assert file.events
             return loaded, kept, exact, report
 
@@ -164,8 +171,8 @@ def test_a_month_is_loaded_with_its_numbers(target: Target, run: Run[Any], tmp_p
     assert report.faults == ()
     assert kept.tickets == 260
     assert kept.by_status == {
-        status: exact[numbers.DESK, f"total/status/{status}"].count
-        if (numbers.DESK, f"total/status/{status}") in exact
+        status: exact[metrics.DESK, f"total/status/{status}"].count
+        if (metrics.DESK, f"total/status/{status}") in exact
         else 0
         for status in Status
     }

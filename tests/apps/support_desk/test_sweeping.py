@@ -10,10 +10,10 @@ from typing import Any
 from tavola import ManualClock, connect_async
 from tavola.apps.shell import Settings, opened_store
 from tavola.apps.support_desk import service
+from tavola.apps.support_desk.blob_sweeper import INTERVAL, MIN_AGE, BlobSweeper, sweep_blobs
 from tavola.apps.support_desk.domain import NewTicket, Status
 from tavola.apps.support_desk.model import TABLES, Metrics
 from tavola.apps.support_desk.store import Retention, SupportDeskStore
-from tavola.apps.support_desk.sweeping import EVERY, OLDER, Sweeper, sweep
 from tavola.apps.support_desk.web import support_store
 from tavola.clock import SYSTEM_CLOCK
 from tavola.patterns import Blobs, FolderBlobs
@@ -46,20 +46,20 @@ def test_a_sweeper_takes_what_nobody_points_to(tmp_path: Path, run: Run[Any]) ->
             clock.advance(2 * 3_600)
             await db.call("ListTables")  # what has ended is taken away before an answer
             before = len(list(store.blobs.store.list()))
-            async with Sweeper(store, first=timedelta(0), every=timedelta(0)) as sweeper:
+            async with BlobSweeper(store, first=timedelta(0), every=timedelta(0)) as sweeper:
                 await _sweeps(sweeper, 1)
-                clock.advance(EVERY.total_seconds())
+                clock.advance(INTERVAL.total_seconds())
                 await _sweeps(sweeper, 2)
             names = len(list(store.blobs.store.list()))
             return (
                 before,
                 names,
-                await service.attachment_data(store, await service.attachment(store, kept, "a.bin")),
+                await service.read_attachment(store, await service.get_attachment(store, kept, "a.bin")),
             )
 
     before, left, data = run(steps())
 
-    assert OLDER < EVERY
+    assert MIN_AGE < INTERVAL
     assert (before, data) == (5, bytes([2]) + LARGE)
     assert left == 1
 
@@ -76,8 +76,8 @@ def test_a_sweep_sees_nobody_elses_blobs(tmp_path: Path, run: Run[Any]) -> None:
             beside = Blobs(opened.db, opened.blobs_of(Metrics), inline=0)
             others = [await elsewhere.keep(LARGE), await beside.keep(LARGE)]
             for _ in range(2):
-                await sweep(store)
-                clock.advance(EVERY.total_seconds())
+                await sweep_blobs(store)
+                clock.advance(INTERVAL.total_seconds())
             return await elsewhere.read(others[0]), await beside.read(others[1])
 
     assert run(steps()) == (LARGE, LARGE)
@@ -88,7 +88,7 @@ async def _attach(store: SupportDeskStore, ticket_id: str, name: str, data: byte
     await service.attach(store, ticket_id, name=name, content_type=kind, data=data)
 
 
-async def _sweeps(sweeper: Sweeper, more: int) -> None:
+async def _sweeps(sweeper: BlobSweeper, more: int) -> None:
     """Wait for so many sweeps that begin after this."""
     wanted = sweeper.sweeps + more
     while sweeper.sweeps < wanted:

@@ -700,13 +700,13 @@ def test_the_dashboard_is_made_once_for_all(served: Served, target: Target, cloc
     desk = started(served, target, clock=clock)  # a clock that stands still: no second passes by itself
     caught_up(desk)
     application: Any = desk.http.app
-    board, portal = application.state.desk.board, desk.http.portal
+    board, portal = application.state.desk.dashboard, desk.http.portal
     assert portal is not None
     db = application.state.desk.store.db
 
     async def queries() -> int:
         with db.measured() as spent:
-            await asyncio.gather(*(board.show() for _ in range(20)))
+            await asyncio.gather(*(board.get() for _ in range(20)))
         return int(spent.operations.get("Query", 0))
 
     first = desk.http.get("/dashboard").headers["etag"]

@@ -159,7 +159,7 @@ def test_keys_that_end_together_are_dropped_once(run: Run[Any]) -> None:
         return opened[-1]
 
     async def steps() -> list[Any]:
-        kept = callers.Callers(open_as, clock=clock, entropy=SeededEntropy(1))
+        kept = callers.CallerConnections(open_as, clock=clock, entropy=SeededEntropy(1))
 
         async def ask(key: str) -> bool:
             async with kept.store(basic(key, "s")["Authorization"]) as store:
@@ -169,7 +169,7 @@ def test_keys_that_end_together_are_dropped_once(run: Run[Any]) -> None:
 
         for key in ("K1", "K2", "K3"):
             await ask(key)
-        clock.advance(callers.KEPT_S + 1)
+        clock.advance(callers.CONNECTION_LIFE_S + 1)
         answers = await asyncio.gather(*(ask(f"K{n}") for n in (1, 2, 3)), return_exceptions=True)
         await kept.close()
         return answers
@@ -197,7 +197,7 @@ def test_a_store_that_stops_verifying_is_found_out(served: Served, tmp_path: Pat
         with running(engine, port=port):
             nobody = desk.get(path, 403, headers=basic("AKIDNOBODY", "x"))
             assert nobody["type"] == "urn:tavola:problem:callers-not-verified"
-            clock.advance(callers.PROVEN_S)
+            clock.advance(callers.VERIFIED_S)
             desk.get(path, 403, headers=basic(*ADMIN))
             desk.http.__exit__()
 
@@ -218,12 +218,12 @@ def test_keys_are_kept_for_a_while_and_not_for_ever(
     guarded: DeskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No more keys are kept open than there is room for; who comes again is let in again."""
-    monkeypatch.setattr(callers, "KEPT_MAX", 1)
+    monkeypatch.setattr(callers, "CONNECTIONS_MAX", 1)
 
     for _ in range(2):
         for customer, key in list(KEYS.items())[:2]:
             guarded.get(f"/my/tickets?customer={customer}", headers=basic(*key))
-    kept = guarded.http.app.state.desk.callers._lines  # type: ignore[attr-defined]
+    kept = guarded.http.app.state.desk.callers._connections  # type: ignore[attr-defined]
     assert list(kept) == [KEYS["cust-002"][0]]
 
 

@@ -16,8 +16,8 @@ from tavola import AsyncConnection, ManualClock
 from tavola.apps.terraform_review import service
 from tavola.apps.terraform_review.domain import Category, Severity, Status
 from tavola.apps.terraform_review.model import Review, Reviews
-from tavola.apps.terraform_review.numbers import Statistic
 from tavola.apps.terraform_review.results import AppliedFix, FindingResult, FixRequest, ReviewResult
+from tavola.apps.terraform_review.statistics import Statistic
 from tavola.apps.terraform_review.store import ReviewStore
 from tavola.patterns import FolderBlobs
 from tests.apps.conftest import Run, Target
@@ -75,7 +75,7 @@ class House:
 
     async def record(self, run: str = "run-1", *titles: str, **more: Any) -> Review:
         """Record a result."""
-        return (await service.record(self.store, result(run, *titles, **more))).review
+        return (await service.record_review(self.store, result(run, *titles, **more))).review
 
     async def count(self) -> int:
         """Have the projector read the stream from its start to its end."""
@@ -84,7 +84,7 @@ class House:
 
     async def exact(self) -> dict[str, Statistic]:
         """Return the statistics; they must be what the items themselves come to."""
-        kept, told = await self.store.projector.kept(), await self.store.projector.recount()
+        kept, told = await self.store.projector.read_statistics(), await self.store.projector.recount()
         assert said(kept) == said(told)
         return kept
 

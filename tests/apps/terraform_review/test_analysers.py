@@ -18,19 +18,25 @@ from tavola.apps.terraform_review import service
 from tavola.apps.terraform_review.analysers import (
     Analyser,
     AnalyserError,
+    AnalyserFinding,
     Analysis,
-    Breakdown,
-    Found,
-    Source,
-    code_of,
+    AnalysisFailure,
+    TerraformFile,
+    join_code,
     read_folder,
-    risk_of,
+    risk_score,
 )
 from tavola.apps.terraform_review.checkov import Checkov, find_program
-from tavola.apps.terraform_review.checkov_report import ReportRefused, read_report
-from tavola.apps.terraform_review.checkov_rules import OTHERWISE, RULES, rule_of, severity_of
+from tavola.apps.terraform_review.checkov_report import (
+    DEFAULT_RULE,
+    RULES,
+    ReportRefused,
+    read_report,
+    rule_of,
+    severity_of,
+)
 from tavola.apps.terraform_review.domain import Category, Severity, Status
-from tavola.apps.terraform_review.intake import IntakeRefused, ingest, read_results, result_of
+from tavola.apps.terraform_review.intake import IntakeRefused, build_result, ingest, read_results
 from tavola.apps.terraform_review.intake import analyse as analyse_folder
 from tavola.apps.terraform_review.model import Review
 from tests.apps.conftest import Run
@@ -41,13 +47,13 @@ STACKS = HERE / "stacks"
 INSTALLED = os.environ.get("TAVOLA_TEST_CHECKOV") or shutil.which("checkov")
 with_checkov = pytest.mark.skipif(INSTALLED is None, reason="checkov is not installed: pipx install checkov")
 
-SOURCES = (Source("main.tf", 'resource "null_resource" "one" {}\n', kept=True),)
+SOURCES = (TerraformFile("main.tf", 'resource "null_resource" "one" {}\n', is_code=True),)
 SUMMARY = {"passed": 0, "failed": 0, "parsing_errors": 0, "resource_count": 0, "checkov_version": "3.3.30"}
 
 
-def found(severity: str, confidence: str = "1") -> Found:
+def found(severity: str, confidence: str = "1") -> AnalyserFinding:
     """Return a finding of which only the severity and the confidence matter."""
-    return Found(
+    return AnalyserFinding(
         Category.SECURITY, Severity(severity), "t", "d", "X_1", "main.tf", 1, "r", Decimal(confidence)
     )
 
@@ -74,7 +80,7 @@ def test_a_folder_is_read_whole_and_sorted() -> None:
         "modules/archive/main.tf",
         "variables.tf",
     ]
-    assert all(source.kept for source in sources)
+    assert all(source.is_code for source in sources)
 
 
 def test_values_of_variables_are_not_kept(tmp_path: Path) -> None:
@@ -85,7 +91,7 @@ def test_values_of_variables_are_not_kept(tmp_path: Path) -> None:
     sources = read_folder(tmp_path)
 
     assert [source.path for source in sources] == ["main.tf", "prod.auto.tfvars"]
-    assert code_of(sources) == '# ==> main.tf <==\nvariable "password" {}\n'
+    assert join_code(sources) == '# ==> main.tf <==\nvariable "password" {}\n'
 
 
 def test_hidden_folders_and_links_are_left_out(tmp_path: Path) -> None:
@@ -149,14 +155,14 @@ def test_a_folder_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pyte
 
 def test_the_risk_is_bounded_and_rises() -> None:
     """No finding is no risk; the worst one says where it begins; more is never less, and never over 1."""
-    assert risk_of([]) == 0
-    assert risk_of([found("high")]) == Decimal("0.72")
-    assert risk_of([found("low")]) < risk_of([found("medium")]) < risk_of([found("high")])
-    assert risk_of([found("low")] * 50) < risk_of([found("high")])
-    scores = [risk_of([found("medium")] * n) for n in range(1, 200)]
+    assert risk_score([]) == 0
+    assert risk_score([found("high")]) == Decimal("0.72")
+    assert risk_score([found("low")]) < risk_score([found("medium")]) < risk_score([found("high")])
+    assert risk_score([found("low")] * 50) < risk_score([found("high")])
+    scores = [risk_score([found("medium")] * n) for n in range(1, 200)]
     assert scores == sorted(scores)
     assert scores[-1] <= 1
-    assert risk_of([found("high", "0.5")]) <= risk_of([found("high")])
+    assert risk_score([found("high", "0.5")]) <= risk_score([found("high")])
 
 
 def test_a_report_is_read() -> None:
@@ -165,7 +171,7 @@ def test_a_report_is_read() -> None:
     by_title = {(each.title, each.file_path): each for each in analysis.findings}
 
     assert analysis.analyser == "checkov 3.3.30"
-    assert analysis.breakdown is None
+    assert analysis.failure is None
     port = by_title["Ensure no security groups allow ingress from 0.0.0.0:0 to port 22", "main.tf"]
     assert (port.category, port.severity, port.line_number) == ("security", "high", 15)
     assert port.recommendation.startswith("Look at ingress.cidr_blocks, ")
@@ -233,11 +239,11 @@ def test_every_row_of_the_rules_can_be_reached() -> None:
 
 def test_the_guide_has_every_row_of_the_rules() -> None:
     """What a check is about, and what that means, is told to who reads the findings."""
-    guide = (Path(__file__).parents[3] / "docs" / "guide" / "apps" / "checkov.md").read_text()
+    guide = (Path(__file__).parents[3] / "docs" / "how-to" / "apps" / "checkov.md").read_text()
     told = [line for line in guide.splitlines() if line.startswith("| ") and line.count("|") == 4]
 
     assert told[1:-1] == [f"| {rule.meaning} | {rule.category} | {rule.severity} |" for rule in RULES]
-    assert told[-1] == f"| anything else | {OTHERWISE.category} | {OTHERWISE.severity} |"
+    assert told[-1] == f"| anything else | {DEFAULT_RULE.category} | {DEFAULT_RULE.severity} |"
 
 
 @pytest.mark.parametrize(
@@ -257,9 +263,9 @@ def test_a_run_that_breaks_down_is_told(tmp_path: Path, script: str, kind: str, 
     analysis = analyse(program(tmp_path, script))
 
     assert analysis.findings == ()
-    assert analysis.breakdown is not None
-    assert analysis.breakdown.kind == kind
-    assert told in analysis.breakdown.message
+    assert analysis.failure is not None
+    assert analysis.failure.kind == kind
+    assert told in analysis.failure.message
 
 
 FAILED = {"check_id": "CKV_AWS_1", "check_name": "Ensure that it holds"}
@@ -292,9 +298,9 @@ def test_a_report_in_another_shape_is_a_breakdown(tmp_path: Path, change: dict[s
 
     analysis = analyse(program(tmp_path, f"cat {tmp_path}/report"))
 
-    assert analysis.breakdown is not None
-    assert (analysis.breakdown.kind, analysis.findings) == ("output", ())
-    assert "no report" in analysis.breakdown.message
+    assert analysis.failure is not None
+    assert (analysis.failure.kind, analysis.findings) == ("output", ())
+    assert "no report" in analysis.failure.message
 
 
 def test_a_report_without_a_floor_is_refused() -> None:
@@ -327,7 +333,7 @@ def test_checks_that_the_code_switches_off_are_counted() -> None:
     """A comment in the code silences a check; how many is kept with the review."""
     report = {"check_type": "terraform", "results": {}, "summary": SUMMARY | {"skipped": 3}}
     analysis = read_report(json.dumps(report).encode())
-    result = result_of(analysis, code="", stack="s", run="r", by="b")
+    result = build_result(analysis, code="", stack="s", run="r", by="b")
 
     assert result.metadata["checks_skipped"] == 3
 
@@ -337,8 +343,8 @@ def test_a_run_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     left = tmp_path / "left"
     analysis = analyse(program(tmp_path, f"(sleep 5; touch {left}) & sleep 5"), timeout_s=0.1)
 
-    assert analysis.breakdown is not None
-    assert analysis.breakdown.kind == "timeout"
+    assert analysis.failure is not None
+    assert analysis.failure.kind == "timeout"
     assert not left.exists()
 
 
@@ -348,19 +354,19 @@ def test_output_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
 
     analysis = analyse(program(tmp_path, "echo '{\"resource_count\": 0}'"))
 
-    assert analysis.breakdown is not None
-    assert analysis.breakdown.kind == "output"
+    assert analysis.failure is not None
+    assert analysis.failure.kind == "output"
 
 
 def test_a_program_that_prints_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It does not fill the disk until its time is over."""
     monkeypatch.setattr("tavola.apps.terraform_review.checkov.OUTPUT_BYTES_MAX", 10_000)
-    monkeypatch.setattr("tavola.apps.terraform_review.checkov._LOOK_S", 0.01)
+    monkeypatch.setattr("tavola.apps.terraform_review.checkov._POLL_S", 0.01)
 
     analysis = analyse(program(tmp_path, "printf '%20000s' x; exec sleep 60"), timeout_s=30)
 
-    assert analysis.breakdown is not None
-    assert analysis.breakdown.kind == "output"
+    assert analysis.failure is not None
+    assert analysis.failure.kind == "output"
 
 
 def test_files_that_are_not_terraform_are_named(tmp_path: Path) -> None:
@@ -376,8 +382,8 @@ def test_files_that_are_not_terraform_are_named(tmp_path: Path) -> None:
 
     analysis = analyse(program(tmp_path, script))
 
-    assert analysis.breakdown is not None
-    assert analysis.breakdown.message == "not valid Terraform: sub/half.tf"
+    assert analysis.failure is not None
+    assert analysis.failure.message == "not valid Terraform: sub/half.tf"
 
 
 def test_the_program_has_no_settings_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -440,7 +446,7 @@ class Fixed:
 
     analysis: Analysis
 
-    async def analyse(self, sources: tuple[Source, ...]) -> Analysis:
+    async def analyse(self, sources: tuple[TerraformFile, ...]) -> Analysis:
         """Return what it always says."""
         return self.analysis
 
@@ -477,13 +483,13 @@ def test_an_analysis_becomes_a_review(house: House, run: Run[Any]) -> None:
         "modules/archive/main.tf",
         "variables.tf",
     )
-    assert run(service.code(house.store, review)).startswith("# ==> database.tf <==")
-    assert [each.rule_id for each in run(service.findings(house.store, review))] == ["X_1", "X_1"]
+    assert run(service.read_code(house.store, review)).startswith("# ==> database.tf <==")
+    assert [each.rule_id for each in run(service.list_findings(house.store, review))] == ["X_1", "X_1"]
 
 
 def test_wrong_26_a_run_that_broke_down_has_an_unknown_risk(house: House, run: Run[Any]) -> None:
     """Pitfall 26: what nobody could look at is stored as failed, with why, and its risk is unknown."""
-    broken = Analysis("tester 1", (), 0, Breakdown("timeout", "not done after 300 seconds"))
+    broken = Analysis("tester 1", (), 0, AnalysisFailure("timeout", "not done after 300 seconds"))
 
     review = stored(house, run, STACKS / "shop", Fixed(broken))
 
@@ -499,7 +505,7 @@ class Counting:
     analysis: Analysis
     asked: int = 0
 
-    async def analyse(self, sources: tuple[Source, ...]) -> Analysis:
+    async def analyse(self, sources: tuple[TerraformFile, ...]) -> Analysis:
         """Return what it always says."""
         self.asked += 1
         return self.analysis
@@ -554,12 +560,12 @@ def test_past_a_thousand_findings_the_gravest_are_taken() -> None:
     """A review holds a thousand findings; how many there were is told, and the risk is of all."""
     many = [replace(found("low"), line_number=n) for n in range(1_500)] + [found("high")]
 
-    result = result_of(Analysis("tester 1", tuple(many), 1), code="", stack="s", run="r", by="b")
+    result = build_result(Analysis("tester 1", tuple(many), 1), code="", stack="s", run="r", by="b")
 
     assert len(result.findings) == 1_000
     assert result.findings[0].severity is Severity.HIGH
     assert result.metadata["findings_found"] == 1_501
-    assert result.overall_risk_score == risk_of(many)
+    assert result.overall_risk_score == risk_score(many)
 
 
 def test_a_file_of_results_is_ingested_once(house: House, run: Run[Any]) -> None:
@@ -574,7 +580,7 @@ def test_a_file_of_results_is_ingested_once(house: House, run: Run[Any]) -> None
 
     assert [each.replayed for each in first] == [False]
     assert [each.replayed for each in both] == [True, False]
-    assert run(service.latest_of_run(house.store, "run-3")) is None
+    assert run(service.latest_run_review(house.store, "run-3")) is None
 
 
 @pytest.mark.parametrize(
@@ -621,13 +627,13 @@ def test_checkov_itself_on_a_shop() -> None:
     analysis = asyncio.run(Checkov(Path(INSTALLED)).analyse(read_folder(STACKS / "shop")))
     told = {(each.file_path, each.category, each.severity) for each in analysis.findings}
 
-    assert analysis.breakdown is None
+    assert analysis.failure is None
     assert analysis.resource_count == 8
     assert ("main.tf", "security", "high") in told
     assert ("database.tf", "reliability", "medium") in told
     assert ("modules/archive/main.tf", "reliability", "medium") in told
     assert {category for _, category, _ in told} == {"security", "cost", "reliability"}
-    assert risk_of(analysis.findings) >= Decimal("0.7")
+    assert risk_score(analysis.findings) >= Decimal("0.7")
 
 
 @with_checkov
@@ -636,7 +642,7 @@ def test_checkov_itself_on_code_without_a_mistake() -> None:
     assert INSTALLED is not None
     analysis = asyncio.run(Checkov(Path(INSTALLED)).analyse(read_folder(STACKS / "tidy")))
 
-    assert (analysis.findings, analysis.breakdown, analysis.resource_count) == ((), None, 1)
+    assert (analysis.findings, analysis.failure, analysis.resource_count) == ((), None, 1)
 
 
 @with_checkov
@@ -645,8 +651,8 @@ def test_checkov_itself_on_broken_code() -> None:
     assert INSTALLED is not None
     analysis = asyncio.run(Checkov(Path(INSTALLED)).analyse(read_folder(STACKS / "broken")))
 
-    assert analysis.breakdown is not None
-    assert analysis.breakdown.message == "not valid Terraform: main.tf"
+    assert analysis.failure is not None
+    assert analysis.failure.message == "not valid Terraform: main.tf"
 
 
 @with_checkov
@@ -654,7 +660,7 @@ def test_checkov_itself_counts_what_comments_switch_off() -> None:
     """A check that a comment in the code silences is counted."""
     assert INSTALLED is not None
     code = 'resource "aws_s3_bucket" "one" {\n  #checkov:skip=CKV_AWS_18:no need\n}\n'
-    analysis = asyncio.run(Checkov(Path(INSTALLED)).analyse((Source("main.tf", code, kept=True),)))
+    analysis = asyncio.run(Checkov(Path(INSTALLED)).analyse((TerraformFile("main.tf", code, is_code=True),)))
 
     assert analysis.skipped_count == 1
     assert "CKV_AWS_18" not in {each.rule_id for each in analysis.findings}
@@ -665,9 +671,9 @@ def test_checkov_itself_fills_the_history(house: House, run: Run[Any]) -> None:
     """From a folder to a review: its findings stand, are counted by issue, and the same folder again is a new run."""
     assert INSTALLED is not None
     review = stored(house, run, STACKS / "shop", Checkov(Path(INSTALLED)))
-    findings = run(service.findings(house.store, review))
+    findings = run(service.list_findings(house.store, review))
     run(house.count())
-    frequent = run(service.most_frequent(house.store, Category.SECURITY))
+    frequent = run(service.list_frequent_issues(house.store, Category.SECURITY))
 
     assert str(review.metadata["analyser"]).startswith("checkov ")
     assert len(findings) == review.findings_total > 20

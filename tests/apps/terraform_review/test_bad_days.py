@@ -11,7 +11,7 @@ import pytest
 
 from tavola import connect_async
 from tavola.apps.terraform_review import service
-from tavola.apps.terraform_review.domain import review_id_of
+from tavola.apps.terraform_review.domain import review_id_for_run
 from tavola.apps.terraform_review.errors import ReviewMissing
 from tavola.apps.terraform_review.model import Finding, Review, ReviewAudit, Reviews, ReviewVersion, RunReview
 from tavola.apps.terraform_review.store import ReviewStore
@@ -44,7 +44,7 @@ def test_killed_in_a_change_all_of_it_or_none(run: Run[Any], tmp_path: Path, lin
                     kinds[type(entity)] = kinds.get(type(entity), 0) + 1
             assert answered.keys() <= found.keys()
             for review_id, kinds in found.items():
-                review = await service.latest(store, review_id)
+                review = await service.get_review(store, review_id)
                 assert review.version >= answered.get(review_id, 1)
                 assert kinds == {
                     Review: 1,
@@ -53,9 +53,9 @@ def test_killed_in_a_change_all_of_it_or_none(run: Run[Any], tmp_path: Path, lin
                     Finding: 6,
                     RunReview: review.version,
                 }
-                assert await service.verify(store, review_id)
-                assert await service.code(store, review) == "x" * 200
+                assert await service.verify_review(store, review_id)
+                assert await service.read_code(store, review) == "x" * 200
             with pytest.raises(ReviewMissing):
-                await service.latest(store, review_id_of(f"run-{len(found)}"))
+                await service.get_review(store, review_id_for_run(f"run-{len(found)}"))
 
     run(look())

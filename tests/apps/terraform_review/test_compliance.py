@@ -31,7 +31,7 @@ from tavola import (
 )
 from tavola.apps.shell import Settings
 from tavola.apps.terraform_review import policies, service
-from tavola.apps.terraform_review.domain import OPEN, RETENTION, Status
+from tavola.apps.terraform_review.domain import EDITABLE_FOR, RETENTION, Status
 from tavola.apps.terraform_review.errors import ReviewClosed
 from tavola.apps.terraform_review.model import (
     IMMUTABLE_PREFIXES,
@@ -77,12 +77,12 @@ def test_r08_everything_expires_at_once_seven_years_after_it_could_change(
 
     async def work() -> None:
         review = await house.record("run-1", "A")
-        house.clock.advance((OPEN - timedelta(days=1)).total_seconds())
-        review = await service.new_version(
+        house.clock.advance((EDITABLE_FOR - timedelta(days=1)).total_seconds())
+        review = await service.add_version(
             house.store, review.review_id, Assessment(findings=(finding("A"), finding("B"))), by="eng-02"
         )
-        ends = {"N": str(int((review.created_at + OPEN + RETENTION).timestamp()))}
-        assert review.changed_at + RETENTION < review.created_at + OPEN + RETENTION
+        ends = {"N": str(int((review.created_at + EDITABLE_FOR + RETENTION).timestamp()))}
+        assert review.changed_at + RETENTION < review.created_at + EDITABLE_FOR + RETENTION
         seen = set()
         page = await house.db.scan_table(Reviews)
         async for entity in page:
@@ -98,11 +98,11 @@ def test_r08_what_is_over_is_deleted(run: Run[Any], clock: ManualClock, tmp_path
 
     async def work(house: House) -> None:
         review = await house.record("run-1", "A")
-        house.clock.advance((OPEN + RETENTION).total_seconds() - 5)
-        assert (await service.latest(house.store, review.review_id)).version == 1
+        house.clock.advance((EDITABLE_FOR + RETENTION).total_seconds() - 5)
+        assert (await service.get_review(house.store, review.review_id)).version == 1
         house.clock.advance(10)
-        assert await service.latest_of_run(house.store, "run-1") is None
-        assert not (await service.stack_history(house.store, "prod-net")).items
+        assert await service.latest_run_review(house.store, "run-1") is None
+        assert not (await service.list_stack_reviews(house.store, "prod-net")).items
         for _ in range(20):
             house.clock.advance(120)
             await house.db.call("ListTables")
@@ -120,7 +120,7 @@ def test_r08_no_part_of_a_review_goes_before_it(run: Run[Any], clock: ManualCloc
         review = await house.record("run-1", "A", "B")
         house.clock.advance(300 * 86400)
         again = Assessment(findings=(finding("A"), finding("B")), overall_risk_score=Decimal("0.5"))
-        await service.new_version(house.store, review.review_id, again, by="eng-02")
+        await service.add_version(house.store, review.review_id, again, by="eng-02")
         house.clock.advance(65 * 86400)
         with pytest.raises(ReviewClosed, match="record a new run"):
             await service.change_status(house.store, review.review_id, Status.PENDING, by="eng-02")
@@ -128,11 +128,11 @@ def test_r08_no_part_of_a_review_goes_before_it(run: Run[Any], clock: ManualCloc
         for _ in range(20):
             house.clock.advance(120)
             await house.db.call("ListTables")
-        last = await service.latest_of_run(house.store, "run-1")
+        last = await service.latest_run_review(house.store, "run-1")
         assert last is not None
-        assert len(await service.findings(house.store, last)) == last.findings_total == 2
-        assert [each.version for each in await service.versions(house.store, review.review_id)] == [2, 1]
-        assert await service.verify(house.store, review.review_id)
+        assert len(await service.list_findings(house.store, last)) == last.findings_total == 2
+        assert [each.version for each in await service.list_versions(house.store, review.review_id)] == [2, 1]
+        assert await service.verify_review(house.store, review.review_id)
 
     with opened(Target("memory", "memory:", ""), run, clock, tmp_path) as house:
         run(work(house))
@@ -187,7 +187,7 @@ def test_r08_a_backup_is_restored(run: Run[Any], clock: ManualClock, tmp_path: P
             },
         )
         assert from_item(Review, item["Item"]).version == 1
-        assert (await service.latest(house.store, review.review_id)).version == 2
+        assert (await service.get_review(house.store, review.review_id)).version == 2
 
     with opened(Target("memory", "memory:", ""), run, clock, tmp_path) as house:
         run(work(house))
@@ -266,12 +266,12 @@ def strict(tmp_path: Path, run: Run[Any]) -> Iterator[Strict]:
 
 async def _life(store: ReviewStore) -> Review:
     told = result("run-1", *(f"Issue {number}" for number in range(95)))
-    review = (await service.record(store, told, request="key-1")).review
+    review = (await service.record_review(store, told, idempotency_key="key-1")).review
     review = await service.apply_fix(store, review.review_id, fix_of(review, "Issue 0"), by="eng-02")
-    assert await service.verify(store, review.review_id)
-    assert len(await service.findings(store, review)) == 94
-    assert (await service.stack_history(store, "prod-net")).items
-    assert (await service.changes_by(store, "eng-02")).items
+    assert await service.verify_review(store, review.review_id)
+    assert len(await service.list_findings(store, review)) == 94
+    assert (await service.list_stack_reviews(store, "prod-net")).items
+    assert (await service.list_changes_by(store, "eng-02")).items
     return review
 
 
@@ -287,8 +287,8 @@ def test_r10_each_identity_does_its_work_with_its_own_policy(strict: Strict) -> 
     assert strict.work(PROJECTOR, count) > 100
 
     async def look(store: ReviewStore) -> None:
-        assert (await service.latest(store, review.review_id)).version == 2
-        stats = await service.stack_stats(store, "prod-net")
+        assert (await service.get_review(store, review.review_id)).version == 2
+        stats = await service.get_stack_stats(store, "prod-net")
         assert stats is not None
         assert stats.total_findings == 94
         with pytest.raises(AccessDeniedFault):
@@ -367,7 +367,7 @@ def test_wrong_23_a_client_that_bypasses_the_library_rewrites_nothing(strict: St
     """Pitfall 23: with the application's own key, boto3 can change no version, audit row, finding or link in any way but one."""
 
     async def record(store: ReviewStore) -> None:
-        await service.record(store, result("run-1", "A"))
+        await service.record_review(store, result("run-1", "A"))
 
     strict.work(SERVICE, record)
     before = strict.boto(WRITER).scan(TableName=TABLE)["Items"]
@@ -392,7 +392,7 @@ def test_wrong_23_the_denial_alone_holds_against_who_may_do_everything(tmp_path:
     with _strict(tmp_path, run) as strict:
 
         async def record(store: ReviewStore) -> None:
-            await service.record(store, result("run-1", "A"))
+            await service.record_review(store, result("run-1", "A"))
             await store.projector.rebuild()
 
         strict.work(PROJECTOR, record)
@@ -441,9 +441,9 @@ def test_wrong_23_what_no_policy_can_forbid_is_found(strict: Strict, kind: str) 
     """Pitfall 23: a put in a transaction without a condition is what IAM lets through; the seals show it."""
 
     async def record(store: ReviewStore) -> str:
-        review = (await service.record(store, result("run-1", "A", "B"))).review
+        review = (await service.record_review(store, result("run-1", "A", "B"))).review
         await service.apply_fix(store, review.review_id, fix_of(review, "A"), by="eng-02")
-        assert await service.verify(store, review.review_id)
+        assert await service.verify_review(store, review.review_id)
         return review.review_id
 
     review_id = strict.work(SERVICE, record)
@@ -451,7 +451,7 @@ def test_wrong_23_what_no_policy_can_forbid_is_found(strict: Strict, kind: str) 
     forged = {**item, ("ReviewId" if kind == "RUN_REVIEW" else "StackId"): {"S": "prod-forged"}}
     strict.boto(SERVICE).transact_write_items(TransactItems=[{"Put": {"TableName": TABLE, "Item": forged}}])
 
-    told = strict.work(SERVICE, lambda store: service.verify(store, review_id))
+    told = strict.work(SERVICE, lambda store: service.verify_review(store, review_id))
     assert not told
     assert "altered" in " ".join(problem.what for problem in told.problems)
 
@@ -460,7 +460,7 @@ def test_wrong_23_a_current_record_set_back_is_found(strict: Strict) -> None:
     """Pitfall 23: the current record may be replaced by the application's key; one that was set back to version 1 shows in its history."""
 
     async def record(store: ReviewStore) -> Review:
-        return (await service.record(store, result("run-1", "A"))).review
+        return (await service.record_review(store, result("run-1", "A"))).review
 
     async def fix(store: ReviewStore) -> None:
         await service.apply_fix(store, review.review_id, fix_of(review, "A"), by="eng-02")
@@ -470,7 +470,7 @@ def test_wrong_23_a_current_record_set_back_is_found(strict: Strict) -> None:
     first = strict.boto(SERVICE).get_item(TableName=TABLE, Key=key)["Item"]
     strict.work(SERVICE, fix)
     strict.boto(SERVICE).put_item(TableName=TABLE, Item=first)
-    told = strict.work(SERVICE, lambda store: service.verify(store, review.review_id))
+    told = strict.work(SERVICE, lambda store: service.verify_review(store, review.review_id))
     assert {problem.what for problem in told.problems} == {
         "there is a version past the current record",
         "there is an audit row past the current record",
@@ -512,7 +512,7 @@ def test_r10_a_finding_that_is_gone_is_found(house: House, run: Run[Any]) -> Non
     async def work() -> None:
         review = await house.record("run-1", "A", findings=(finding("A", finding_id="find-1"),))
         await house.db.delete(Finding.Key(finding_id="find-1", review_id=review.review_id), erase=True)
-        told = await service.verify(house.store, review.review_id)
+        told = await service.verify_review(house.store, review.review_id)
         assert [problem.what for problem in told.problems] == ["the finding find-1 is missing"]
 
     run(work())
@@ -557,7 +557,7 @@ def test_r10_the_data_is_encrypted_at_rest(run: Run[Any], clock: ManualClock, tm
         async with connect_async(f"file:{place}", key=key, clock=clock) as db:
             store = ReviewStore(db, FolderBlobs(tmp_path / "blobs"))
             await store.create_tables()
-            return (await service.record(store, result("run-visible", "A"))).review.review_id
+            return (await service.record_review(store, result("run-visible", "A"))).review.review_id
 
     review_id = run(write("one line of text"))
     kept = b"".join(file.read_bytes() for file in tmp_path.iterdir() if file.is_file())

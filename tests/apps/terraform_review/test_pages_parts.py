@@ -7,12 +7,12 @@ from decimal import Decimal
 
 import pytest
 
-from tavola.apps.terraform_review import comparison
-from tavola.apps.terraform_review.charting import score, trend
-from tavola.apps.terraform_review.comparison import differing_lines, unified
+from tavola.apps.terraform_review import code_diff
+from tavola.apps.terraform_review.code_diff import diff_lines, render_diff
 from tavola.apps.terraform_review.model import DayRisk
-from tavola.apps.terraform_review.pages import changes
-from tavola.apps.terraform_review.resources import plain
+from tavola.apps.terraform_review.pages import describe_differences
+from tavola.apps.terraform_review.risk_trend import build_trend, format_score
+from tavola.apps.terraform_review.schemas import to_json_value
 from tavola.patterns import Difference
 
 
@@ -54,20 +54,20 @@ def applied(before: str, diff: str) -> str:
 )
 def test_a_difference_makes_one_text_of_the_other(before: str, after: str) -> None:
     """Applied to the first text, the difference gives the second; lines far from a change are not in it."""
-    lines = differing_lines(before, after)
+    lines = diff_lines(before, after)
 
     assert lines is not None
-    assert applied(before, unified(lines)) == after
+    assert applied(before, render_diff(lines)) == after
     assert len(lines) <= 2 + 3 * 6 + len(before.splitlines()) + len(after.splitlines())
     assert (lines == []) == (before == after)
 
 
 def test_what_is_common_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A small change in a long text is compared; two long texts without anything in common are not."""
-    monkeypatch.setattr(comparison, "LINES_MAX", 10)
+    monkeypatch.setattr(code_diff, "LINES_MAX", 10)
 
-    assert differing_lines(numbered(5_000), numbered(5_000, _2500="x")) is not None
-    assert differing_lines(numbered(11), "\n".join(f"other {n}" for n in range(11))) is None
+    assert diff_lines(numbered(5_000), numbered(5_000, _2500="x")) is not None
+    assert diff_lines(numbered(11), "\n".join(f"other {n}" for n in range(11))) is None
 
 
 def days(count: int) -> list[DayRisk]:
@@ -93,11 +93,11 @@ def days(count: int) -> list[DayRisk]:
 def test_many_days_are_put_together(count: int, unit: str, steps: int) -> None:
     """Days up to three months, then weeks, then months; what they add up to is the same."""
     found = days(count)
-    told = trend(found, found[0].day, found[-1].day)
+    told = build_trend(found, found[0].day, found[-1].day)
 
-    assert (told.unit, len(told.steps)) == (unit, steps)
-    assert (told.whole.reviews, told.whole.average, told.whole.average_found) == (2 * count, 0.5, 0.75)
-    assert sum(step.reviews for step in told.steps) == 2 * count
+    assert (told.unit, len(told.buckets)) == (unit, steps)
+    assert (told.total.reviews, told.total.average, told.total.average_found) == (2 * count, 0.5, 0.75)
+    assert sum(bucket.reviews for bucket in told.buckets) == 2 * count
     assert sum(value or 0 for value in told.bands[3][1]) == count
     assert len(set(told.labels)) == len(told.labels)
 
@@ -106,16 +106,16 @@ def test_days_without_reviews_have_a_place() -> None:
     """A gap in the days is a gap in the line, not a line across."""
     found = days(1)
 
-    told = trend(found, found[0].day - timedelta(days=2), found[0].day)
+    told = build_trend(found, found[0].day - timedelta(days=2), found[0].day)
 
     assert told.averages[1][1] == [None, None, 0.5]
-    assert score(None) == "unknown"
+    assert format_score(None) == "unknown"
 
 
 def test_differences_are_told_for_people() -> None:
     """Places have names, findings their titles; what every version changes is left out."""
     ref = {"issue_hash": "h", "title": "Bucket is public", "severity": "high", "category": "security"}
-    told = changes(
+    told = describe_differences(
         [
             Difference(
                 path="overall_risk_score", kind="changed", before=Decimal("0.72"), after=Decimal("0.1")
@@ -144,4 +144,4 @@ def test_stored_values_are_told_as_json_can() -> None:
     """Numbers keep their digits as text, sets have an order, bytes are counted."""
     value = {"n": Decimal("1.230"), "s": {"b", "a"}, "x": b"abc", "l": [None, True, 1]}
 
-    assert plain(value) == {"n": "1.230", "s": ["a", "b"], "x": "3 bytes", "l": [None, True, "1"]}
+    assert to_json_value(value) == {"n": "1.230", "s": ["a", "b"], "x": "3 bytes", "l": [None, True, "1"]}

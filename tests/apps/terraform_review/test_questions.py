@@ -29,21 +29,21 @@ def test_r03_a_stacks_history_by_time(house: House, run: Run[Any]) -> None:
             await house.record(f"run-{number}")
             await house.record(f"other-{number}", stack_id="stage-net")
             house.clock.advance(86400)
-        history = await service.stack_history(store, "prod-net")
+        history = await service.list_stack_reviews(store, "prod-net")
         assert [each.run_id for each in history] == [f"run-{n}" for n in (4, 3, 2, 1, 0)]
-        middle = await service.stack_history(store, "prod-net", since=NOON + DAY, until=NOON + 3 * DAY)
+        middle = await service.list_stack_reviews(store, "prod-net", since=NOON + DAY, until=NOON + 3 * DAY)
         assert [each.run_id for each in middle] == ["run-3", "run-2", "run-1"]
-        since = await service.stack_history(store, "prod-net", since=NOON + 3 * DAY, newest_first=False)
+        since = await service.list_stack_reviews(store, "prod-net", since=NOON + 3 * DAY, newest_first=False)
         assert [each.run_id for each in since] == ["run-3", "run-4"]
-        page = await service.stack_history(store, "prod-net", until=NOON + 3 * DAY, limit=2)
-        more = await service.stack_history(
+        page = await service.list_stack_reviews(store, "prod-net", until=NOON + 3 * DAY, limit=2)
+        more = await service.list_stack_reviews(
             store, "prod-net", until=NOON + 3 * DAY, limit=2, cursor=page.cursor
         )
         assert [each.run_id for each in (*page, *more)] == ["run-3", "run-2", "run-1", "run-0"]
-        latest = await service.latest_of_stack(store, "prod-net")
+        latest = await service.latest_stack_review(store, "prod-net")
         assert latest is not None
         assert latest.run_id == "run-4"
-        assert await service.latest_of_stack(store, "none") is None
+        assert await service.latest_stack_review(store, "none") is None
 
     run(work())
 
@@ -58,13 +58,13 @@ def test_wrong_22_a_run_leads_to_its_review(house: House, run: Run[Any]) -> None
         house.clock.advance(60)
         await service.apply_fix(store, review.review_id, fix, by="eng-02")
         house.clock.advance(60)
-        await service.new_version(store, review.review_id, Assessment(), by="eng-02", run_id="run-3")
+        await service.add_version(store, review.review_id, Assessment(), by="eng-02", run_id="run-3")
 
         for name in ("run-1", "run-2", "run-3"):
-            found = await service.latest_of_run(store, name)
+            found = await service.latest_run_review(store, name)
             assert found is not None
             assert (found.review_id, found.version, found.run_id) == (review.review_id, 3, "run-3")
-        assert await service.latest_of_run(store, "run-4") is None
+        assert await service.latest_run_review(store, "run-4") is None
 
     run(work())
 
@@ -109,18 +109,18 @@ def test_r04_the_risk_of_a_day(house: House, run: Run[Any]) -> None:
         await house.record("run-2", overall_risk_score=Decimal("0.7"))
         await house.record("run-3", overall_risk_score=Decimal("0.6999"))
         await house.record("run-4", overall_risk_score=Decimal("0.1"))
-        await service.record(store, failed("run-5"))
-        await service.record(store, result("run-6", status=Status.PENDING, overall_risk_score=None))
+        await service.record_review(store, failed("run-5"))
+        await service.record_review(store, result("run-6", status=Status.PENDING, overall_risk_score=None))
         house.clock.advance(7200)
         await service.apply_fix(store, review.review_id, fix_of(review, "A", risk="0.2"), by="eng-01")
         await house.count()
 
-        day = await service.risk_distribution(store, NOON.date())
+        day = await service.get_day_risk(store, NOON.date())
         assert (day.high, day.medium, day.low, day.failed, day.pending) == (1, 1, 2, 1, 1)
         assert (day.reviews, day.assessed, day.fixed) == (6, 4, 1)
         assert day.average_risk == Decimal("0.4250")
         assert day.average_found == Decimal("0.6000")
-        assert (await service.risk_distribution(store, date(2020, 1, 1))).reviews == 0
+        assert (await service.get_day_risk(store, date(2020, 1, 1))).reviews == 0
 
     run(work())
 
@@ -135,15 +135,15 @@ def test_r04_high_risk_of_a_range(house: House, run: Run[Any]) -> None:
                 await house.record(f"run-{day}-{score}", overall_risk_score=Decimal(score))
             house.clock.advance(86400)
         start, end = NOON.date(), NOON.date() + 2 * DAY
-        found = (await service.high_risk(store, start, end)).items
+        found = (await service.list_high_risk(store, start, end)).items
         assert [str(each.overall_risk_score) for each in found] == ["1", "0.7", "0.7"] * 3
         assert [each.created_at.date() for each in found] == [end] * 3 + [start + DAY] * 3 + [start] * 3
-        assert len((await service.high_risk(store, start, start, min_risk=Decimal(1))).items) == 1
-        assert not (await service.high_risk(store, end + DAY, end + 40 * DAY)).items
+        assert len((await service.list_high_risk(store, start, start, min_risk=Decimal(1))).items) == 1
+        assert not (await service.list_high_risk(store, end + DAY, end + 40 * DAY)).items
         with pytest.raises(RangeRefused):
-            await service.high_risk(store, end, start)
+            await service.list_high_risk(store, end, start)
         with pytest.raises(RangeRefused, match="1 to 366 days"):
-            await service.high_risk(store, start, start + 366 * DAY)
+            await service.list_high_risk(store, start, start + 366 * DAY)
 
     run(work())
 
@@ -160,11 +160,11 @@ def test_r04_high_risk_goes_on_where_it_was_cut(house: House, run: Run[Any], lim
                 house.clock.advance(1)
             house.clock.advance(86400)
         start, end = NOON.date(), NOON.date() + 41 * DAY
-        whole = (await service.high_risk(store, start, end)).items
+        whole = (await service.list_high_risk(store, start, end)).items
         found: list[ReviewSummary] = []
         cursor: str | None = None
         while True:
-            page = await service.high_risk(store, start, end, limit=limit, cursor=cursor)
+            page = await service.list_high_risk(store, start, end, limit=limit, cursor=cursor)
             found += page.items
             cursor = page.cursor
             if cursor is None:
@@ -183,13 +183,13 @@ def test_r04_a_cursor_of_other_days_is_refused(house: House, run: Run[Any]) -> N
         store, day = house.store, NOON.date()
         for number in range(3):
             await house.record(f"run-{number}", overall_risk_score=Decimal("0.8"))
-        cursor = (await service.high_risk(store, day, day, limit=2)).cursor
+        cursor = (await service.list_high_risk(store, day, day, limit=2)).cursor
         assert cursor is not None
         for refused in ("tomorrow", "", (day + DAY).isoformat(), f"{day.isoformat()}.forged"):
             with pytest.raises(CursorRefused):
-                await service.high_risk(store, day, day, cursor=refused)
+                await service.list_high_risk(store, day, day, cursor=refused)
         with pytest.raises(CursorRefused):
-            await service.high_risk(store, day, day, min_risk=Decimal("0.5"), cursor=cursor)
+            await service.list_high_risk(store, day, day, min_risk=Decimal("0.5"), cursor=cursor)
 
     run(work())
 
@@ -209,12 +209,12 @@ def test_wrong_25_a_trend_is_one_query(house: House, run: Run[Any]) -> None:
         )
         assert told.operation == "Query"
         with house.db.measured() as spent:
-            trend = await service.risk_trend(store, day, day + 3649 * DAY)
+            trend = await service.list_day_risks(store, day, day + 3649 * DAY)
         assert len(trend) == 3650
         assert spent.reads < 80  # a day at a time it would be 1825, whatever is in it
-        assert await service.risk_trend(store, date(2030, 1, 1), date(2030, 2, 1)) == []
+        assert await service.list_day_risks(store, date(2030, 1, 1), date(2030, 2, 1)) == []
         with pytest.raises(RangeRefused):
-            await service.risk_trend(store, day, day + 4000 * DAY)
+            await service.list_day_risks(store, day, day + 4000 * DAY)
 
     run(work())
 
@@ -224,18 +224,18 @@ def test_wrong_26_an_unknown_risk_is_not_the_highest(house: House, run: Run[Any]
 
     async def work() -> None:
         store, today = house.store, NOON.date()
-        recorded = await service.record(store, failed("run-1"))
+        recorded = await service.record_review(store, failed("run-1"))
         item = to_item(recorded.review)
         assert {"GSI2PK", "GSI2SK", "OverallRiskScore"}.isdisjoint(item)
-        assert not (await service.high_risk(store, today, today, min_risk=Decimal(0))).items
+        assert not (await service.list_high_risk(store, today, today, min_risk=Decimal(0))).items
         done = Assessment(overall_risk_score=Decimal("0.9"))
-        await service.new_version(store, recorded.review.review_id, done, by="eng-01")
-        assert len((await service.high_risk(store, today, today)).items) == 1
+        await service.add_version(store, recorded.review.review_id, done, by="eng-01")
+        assert len((await service.list_high_risk(store, today, today)).items) == 1
         await service.change_status(store, recorded.review.review_id, Status.PENDING, by="eng-01")
         await service.change_status(store, recorded.review.review_id, Status.FAILED, by="eng-01")
-        assert not (await service.high_risk(store, today, today, min_risk=Decimal(0))).items
+        assert not (await service.list_high_risk(store, today, today, min_risk=Decimal(0))).items
         await house.count()
-        day = await service.risk_distribution(store, today)
+        day = await service.get_day_risk(store, today)
         assert (day.reviews, day.assessed, day.high, day.failed) == (1, 0, 0, 1)
         assert day.average_risk is None
 
@@ -257,15 +257,17 @@ def test_r05_repeated_issues(house: House, run: Run[Any]) -> None:
         await house.count()
 
         public = issue_hash("Public", Category.SECURITY, "main.tf")
-        page = await service.occurrences(store, public, limit=3)
-        rest = await service.occurrences(store, public, limit=3, cursor=page.cursor)
+        page = await service.list_occurrences(store, public, limit=3)
+        rest = await service.list_occurrences(store, public, limit=3, cursor=page.cursor)
         assert [each.run_id for each in (*page, *rest)] == ["run-9", "run-3", "run-2", "run-1", "run-0"]
-        most = await service.most_frequent(store, Category.SECURITY)
+        most = await service.list_frequent_issues(store, Category.SECURITY)
         assert [(each.title, each.occurrence_count) for each in most] == [("Public", 5), ("No log", 2)]
-        assert [each.title for each in await service.most_frequent(store, Category.COST)] == ["Too large"]
-        often = await service.stack_issues(store, "prod-net", min_occurrences=3)
+        assert [each.title for each in await service.list_frequent_issues(store, Category.COST)] == [
+            "Too large"
+        ]
+        often = await service.list_stack_issues(store, "prod-net", min_occurrences=3)
         assert [(each.title, each.occurrence_count) for each in often] == [("Public", 4)]
-        found = await service.issue(store, public)
+        found = await service.get_issue(store, public)
         assert found is not None
         assert [(each.stack_id, each.occurrence_count) for each in found.stacks] == [
             ("prod-net", 4),
@@ -273,7 +275,7 @@ def test_r05_repeated_issues(house: House, run: Run[Any]) -> None:
         ]
         assert list(found.stacks[0].affected_runs) == ["run-3", "run-2", "run-1", "run-0"]
         assert (found.stacks[0].first_seen, found.stacks[0].last_seen) == (NOON, NOON + timedelta(hours=3))
-        assert await service.issue(store, "none") is None
+        assert await service.get_issue(store, "none") is None
 
     run(work())
 
@@ -288,9 +290,9 @@ def test_wrong_20_fifteen_is_more_than_nine(house: House, run: Run[Any]) -> None
             titles = [title for title, times in counts.items() if number < times]
             await house.record(f"run-{number}", *titles)
         await house.count()
-        most = await service.most_frequent(house.store, Category.SECURITY)
+        most = await service.list_frequent_issues(house.store, Category.SECURITY)
         assert [each.occurrence_count for each in most] == [15, 9, 2]
-        often = await service.stack_issues(house.store, "prod-net", min_occurrences=9)
+        often = await service.list_stack_issues(house.store, "prod-net", min_occurrences=9)
         assert [each.title for each in often] == ["Fifteen", "Nine"]
 
     run(work())
@@ -306,13 +308,13 @@ def test_r05_a_fixed_issue_is_told_until_it_comes_back(house: House, run: Run[An
         house.clock.advance(60)
         await service.apply_fix(store, review.review_id, fix_of(review, "Public"), by="eng-01")
         await house.count()
-        fixed = await service.issue(store, public)
+        fixed = await service.get_issue(store, public)
         assert fixed is not None
         assert (fixed.stacks[0].fix_applied, fixed.total.occurrence_count) == (True, 1)
         house.clock.advance(60)
         await house.record("run-2", "Public")
         await house.count()
-        back = await service.issue(store, public)
+        back = await service.get_issue(store, public)
         assert back is not None
         assert (back.stacks[0].fix_applied, back.total.occurrence_count) == (False, 2)
         await house.exact()
@@ -325,16 +327,16 @@ def test_wrong_21_only_the_current_version_has_a_status(house: House, run: Run[A
 
     async def work() -> None:
         store = house.store
-        await service.record(store, result("run-1", status=Status.PENDING, overall_risk_score=None))
-        await service.record(store, result("run-2", status=Status.PENDING, overall_risk_score=None))
+        await service.record_review(store, result("run-1", status=Status.PENDING, overall_risk_score=None))
+        await service.record_review(store, result("run-2", status=Status.PENDING, overall_risk_score=None))
         house.clock.advance(3 * 3600)
-        review = await service.latest_of_run(store, "run-1")
+        review = await service.latest_run_review(store, "run-1")
         assert review is not None
-        await service.new_version(store, review.review_id, Assessment(), by="eng-01")
+        await service.add_version(store, review.review_id, Assessment(), by="eng-01")
 
-        assert [each.run_id for each in await service.pending(store)] == ["run-2"]
-        assert (await service.version(store, review.review_id, 1)).status is Status.PENDING
-        assert [each.run_id for each in await service.by_status(store, Status.COMPLETED)] == ["run-1"]
+        assert [each.run_id for each in await service.list_pending(store)] == ["run-2"]
+        assert (await service.get_version(store, review.review_id, 1)).status is Status.PENDING
+        assert [each.run_id for each in await service.list_by_status(store, Status.COMPLETED)] == ["run-1"]
 
     run(work())
 
@@ -346,17 +348,17 @@ def test_r06_reviews_by_status(house: House, run: Run[Any]) -> None:
         store = house.store
         for number in range(12):
             status = Status.PENDING if number % 2 else Status.COMPLETED
-            await service.record(store, result(f"run-{number}", status=status))
+            await service.record_review(store, result(f"run-{number}", status=status))
             house.clock.advance(600)
         for number in range(3):
-            await service.record(store, failed(f"failed-{number}"))
+            await service.record_review(store, failed(f"failed-{number}"))
             house.clock.advance(1)
-        page = await service.by_status(store, Status.COMPLETED, limit=4)
-        more = await service.by_status(store, Status.COMPLETED, limit=4, cursor=page.cursor)
+        page = await service.list_by_status(store, Status.COMPLETED, limit=4)
+        more = await service.list_by_status(store, Status.COMPLETED, limit=4, cursor=page.cursor)
         assert [each.run_id for each in (*page, *more)] == [f"run-{n}" for n in (10, 8, 6, 4, 2, 0)]
         assert more.cursor is None
-        assert [each.run_id for each in await service.pending(store)] == ["run-1", "run-3", "run-5"]
-        assert len(await service.by_status(store, Status.FAILED)) == 3
+        assert [each.run_id for each in await service.list_pending(store)] == ["run-1", "run-3", "run-5"]
+        assert len(await service.list_by_status(store, Status.FAILED)) == 3
 
     run(work())
 
@@ -375,7 +377,7 @@ def test_r07_the_audit_trail(house: House, run: Run[Any]) -> None:
         await service.change_status(store, review.review_id, Status.PENDING, by="eng-02", why="once more")
         await house.record("run-2", created_by="eng-02")
 
-        trail = await service.audit_trail(store, review.review_id)
+        trail = await service.list_audit_entries(store, review.review_id)
         assert [(row.version, row.actor, row.why, row.kind) for row in trail] == [
             (3, "eng-02", "once more", "changed"),
             (2, "eng-02", "pull request 7", "changed"),
@@ -388,22 +390,22 @@ def test_r07_the_audit_trail(house: House, run: Run[Any]) -> None:
         assert told["fix_applied"] == (False, True)
         assert not [path for path in told if "expires" in path]
         assert {found.path for found in trail.items[0].differences} == {"status", "status_since"}
-        assert {found.path for found in await service.compare(store, review.review_id, 1, 3)} >= {
+        assert {found.path for found in await service.compare_versions(store, review.review_id, 1, 3)} >= {
             "status",
             "overall_risk_score",
         }
-        mine = await service.changes_by(store, "eng-02")
+        mine = await service.list_changes_by(store, "eng-02")
         assert sorted((row.review_id == review.review_id, row.version) for row in mine) == [
             (False, 1),
             (True, 2),
             (True, 3),
         ]
-        early = await service.changes_by(store, "eng-02", until=NOON + timedelta(hours=1))
+        early = await service.list_changes_by(store, "eng-02", until=NOON + timedelta(hours=1))
         assert [row.version for row in early] == [2]
-        page = await service.changes_by(store, "eng-02", limit=2)
+        page = await service.list_changes_by(store, "eng-02", limit=2)
         assert len(page) == 2
-        assert len(await service.changes_by(store, "eng-02", limit=2, cursor=page.cursor)) == 1
-        assert not await service.changes_by(store, "nobody", since=datetime(2020, 1, 1, tzinfo=UTC))
+        assert len(await service.list_changes_by(store, "eng-02", limit=2, cursor=page.cursor)) == 1
+        assert not await service.list_changes_by(store, "nobody", since=datetime(2020, 1, 1, tzinfo=UTC))
 
     run(work())
 

@@ -13,7 +13,14 @@ from pydantic import ValidationError
 
 from tavola import ItemImmutable, ManualClock, ValueNotStorable, to_item
 from tavola.apps.terraform_review import service
-from tavola.apps.terraform_review.domain import Category, Severity, Status, issue_hash, review_id_of, score_of
+from tavola.apps.terraform_review.domain import (
+    Category,
+    Severity,
+    Status,
+    issue_hash,
+    review_id_for_run,
+    round_score,
+)
 from tavola.apps.terraform_review.errors import (
     FindingUnknown,
     ReviewMissing,
@@ -45,7 +52,7 @@ def test_r01_versions_are_sequential_and_kept(house: House, run: Run[Any]) -> No
             overall_risk_score=Decimal("0.75"),
             findings=(finding("Bucket is public"), finding("No encryption"), finding("No log")),
         )
-        second = await service.new_version(store, first.review_id, again, by="eng-02", why="new model")
+        second = await service.add_version(store, first.review_id, again, by="eng-02", why="new model")
         house.clock.advance(60)
         fix = fix_of(second, "Bucket is public", "No log")
         third = await service.apply_fix(store, first.review_id, fix, by="eng-03", why="pull request 7")
@@ -59,11 +66,11 @@ def test_r01_versions_are_sequential_and_kept(house: House, run: Run[Any]) -> No
         assert (details.findings_resolved, details.findings_remaining) == (2, 1)
         assert details.risk_reduction == Decimal("0.40")
         assert third.security_findings.total == third.findings_total == 1
-        assert await service.latest(store, first.review_id) == third
-        assert [each.version for each in await service.versions(store, first.review_id)] == [3, 2, 1]
-        assert (await service.version(store, first.review_id, 1)).overall_risk_score == Decimal("0.72")
-        assert [each.title for each in await service.findings(store, third)] == ["No encryption"]
-        assert await service.verify(store, first.review_id)
+        assert await service.get_review(store, first.review_id) == third
+        assert [each.version for each in await service.list_versions(store, first.review_id)] == [3, 2, 1]
+        assert (await service.get_version(store, first.review_id, 1)).overall_risk_score == Decimal("0.72")
+        assert [each.title for each in await service.list_findings(store, third)] == ["No encryption"]
+        assert await service.verify_review(store, first.review_id)
 
     run(work())
 
@@ -75,11 +82,11 @@ def test_r01_what_is_not_there_is_told(house: House, run: Run[Any]) -> None:
         store = house.store
         review = await house.record("run-1", "Bucket is public")
         with pytest.raises(ReviewMissing):
-            await service.latest(store, "none")
+            await service.get_review(store, "none")
         with pytest.raises(VersionMissing):
-            await service.version(store, review.review_id, 2)
+            await service.get_version(store, review.review_id, 2)
         with pytest.raises(VersionMissing) as missing:
-            await service.compare(store, review.review_id, 1, 7)
+            await service.compare_versions(store, review.review_id, 1, 7)
         assert missing.value.version == 7
         with pytest.raises(TransitionRefused, match="it can become"):
             await service.change_status(store, review.review_id, Status.FAILED, by="eng-01")
@@ -89,7 +96,7 @@ def test_r01_what_is_not_there_is_told(house: House, run: Run[Any]) -> None:
         )
         with pytest.raises(FindingUnknown):
             await service.apply_fix(store, review.review_id, wrong, by="eng-01")
-        assert (await service.latest(store, review.review_id)).version == 1
+        assert (await service.get_review(store, review.review_id)).version == 1
 
     run(work())
 
@@ -98,15 +105,17 @@ def test_r01_a_run_is_recorded_once(house: House, run: Run[Any]) -> None:
     """The same run and result again is the review that is there, also at once; another result of it is refused."""
 
     async def work() -> None:
-        many = await asyncio.gather(*(service.record(house.store, result("run-1", "A")) for _ in range(8)))
+        many = await asyncio.gather(
+            *(service.record_review(house.store, result("run-1", "A")) for _ in range(8))
+        )
         assert len({each.review.review_id for each in many}) == 1
         assert sorted(each.replayed for each in many).count(False) == 1
         with pytest.raises(RunRecorded, match="another result"):
-            await service.record(house.store, result("run-1", "B"))
+            await service.record_review(house.store, result("run-1", "B"))
         await service.apply_fix(
             house.store, many[0].review.review_id, fix_of(many[0].review, "A"), by="eng-02"
         )
-        late = await service.record(house.store, result("run-1", "A"))
+        late = await service.record_review(house.store, result("run-1", "A"))
         assert (late.replayed, late.review.version) == (True, 2)
 
     run(work())
@@ -116,17 +125,17 @@ def test_r01_a_key_makes_a_request_once(house: House, run: Run[Any]) -> None:
     """With an idempotency key the answer is kept; the key with something else is refused."""
 
     async def work() -> None:
-        first = await service.record(house.store, result("run-1", "A"), request="key-1")
-        again = await service.record(house.store, result("run-1", "A"), request="key-1")
-        other = await service.record(house.store, result("run-1", "A"), request="key-2")
+        first = await service.record_review(house.store, result("run-1", "A"), idempotency_key="key-1")
+        again = await service.record_review(house.store, result("run-1", "A"), idempotency_key="key-1")
+        other = await service.record_review(house.store, result("run-1", "A"), idempotency_key="key-2")
         assert (first.replayed, again.replayed) == (False, True)
         assert first.review == again.review == other.review
         with pytest.raises(IdempotencyMismatch):
-            await service.record(house.store, result("run-2", "A"), request="key-1")
+            await service.record_review(house.store, result("run-2", "A"), idempotency_key="key-1")
         both = await asyncio.gather(
-            service.record(house.store, result("run-3"), request="key-3"),
-            service.record(house.store, result("run-3"), request="key-4"),
-            service.record(house.store, result("run-3")),
+            service.record_review(house.store, result("run-3"), idempotency_key="key-3"),
+            service.record_review(house.store, result("run-3"), idempotency_key="key-4"),
+            service.record_review(house.store, result("run-3")),
         )
         assert len({each.review.review_id for each in both}) == 1
 
@@ -142,10 +151,10 @@ def test_wrong_20_version_ten_comes_after_nine(house: House, run: Run[Any]) -> N
             status = Status.PENDING if number % 2 == 0 else Status.COMPLETED
             review = await service.change_status(house.store, review.review_id, status, by="eng-01")
 
-        found = await service.versions(house.store, review.review_id)
+        found = await service.list_versions(house.store, review.review_id)
         assert [each.version for each in found] == list(range(12, 0, -1))
-        assert (await service.latest(house.store, review.review_id)).version == 12
-        page = await service.versions(house.store, review.review_id, limit=2)
+        assert (await service.get_review(house.store, review.review_id)).version == 12
+        page = await service.list_versions(house.store, review.review_id, limit=2)
         assert [each.version for each in page] == [12, 11]
 
     run(work())
@@ -157,7 +166,9 @@ def test_wrong_24_of_two_updates_one_wins(house: House, run: Run[Any]) -> None:
     async def work() -> None:
         review = await house.record("run-1", "A", "B", "C")
         at_once = [
-            service.change_status(house.store, review.review_id, Status.PENDING, by=f"eng-{n:02}", version=1)
+            service.change_status(
+                house.store, review.review_id, Status.PENDING, by=f"eng-{n:02}", expected_version=1
+            )
             for n in range(6)
         ]
         done = await asyncio.gather(*at_once, return_exceptions=True)
@@ -165,8 +176,8 @@ def test_wrong_24_of_two_updates_one_wins(house: House, run: Run[Any]) -> None:
         told = [each for each in done if isinstance(each, VersionConflict)]
         assert (len(won), len(told)) == (1, 5)
         assert all((each.expected, each.winner.changed_by) == (1, won[0].changed_by) for each in told)
-        assert [each.version for each in await service.versions(house.store, review.review_id)] == [2, 1]
-        assert await service.verify(house.store, review.review_id)
+        assert [each.version for each in await service.list_versions(house.store, review.review_id)] == [2, 1]
+        assert await service.verify_review(house.store, review.review_id)
 
     run(work())
 
@@ -180,12 +191,12 @@ def test_wrong_23_facts_are_not_written_again(house: House, run: Run[Any]) -> No
         version = ReviewVersion.Key(review_id=review.review_id, version=1)
         with pytest.raises(ItemImmutable):
             await house.db.update(version, ReviewVersion.status.set(Status.FAILED))
-        (found,) = await service.findings(house.store, review)
+        (found,) = await service.list_findings(house.store, review)
         with pytest.raises(ItemImmutable):
             await house.db.put(found)
         with pytest.raises(ItemImmutable):
             await house.db.delete(Finding.Key(finding_id=found.finding_id, review_id=review.review_id))
-        stats = await service.stack_stats(house.store, "prod-net")
+        stats = await service.get_stack_stats(house.store, "prod-net")
         assert stats is not None
         assert await house.db.put(stats) == stats
 
@@ -203,19 +214,22 @@ def test_r01_large_code_is_in_the_blob_store(
         small = await house.record("run-1", terraform_code="x = 1\n" * 2000)
         large = await house.record("run-2", terraform_code=long)
         second = await service.change_status(store, large.review_id, Status.PENDING, by="eng-01")
-        same = await service.new_version(store, large.review_id, Assessment(terraform_code=long), by="eng-01")
-        other = await service.new_version(
+        same = await service.add_version(store, large.review_id, Assessment(terraform_code=long), by="eng-01")
+        other = await service.add_version(
             store, large.review_id, Assessment(terraform_code=long + "# more"), by="eng-01"
         )
         assert small.code.place is None
         assert large.code.place is not None
         assert large.code.encoding == "zlib"
         assert large.code == second.code == same.code != other.code
-        assert await service.code(store, large) == long
-        assert await service.code(store, await service.version(store, large.review_id, 4)) == long + "# more"
+        assert await service.read_code(store, large) == long
+        assert (
+            await service.read_code(store, await service.get_version(store, large.review_id, 4))
+            == long + "# more"
+        )
         assert len([each for each in (tmp_path / "blobs").rglob("*") if each.is_file()]) == 2
         assert not (await store.sweep_blobs()).orphans
-        assert await service.code(store, same) == long
+        assert await service.read_code(store, same) == long
 
     with opened(target, run, clock, tmp_path) as house:
         run(work(house))
@@ -230,9 +244,9 @@ def test_r02_all_findings_are_kept(house: House, run: Run[Any], count: int) -> N
 
     async def work() -> None:
         review = await house.record("run-1", *(f"Issue {number}" for number in range(count)))
-        assert len(await service.findings(house.store, review)) == review.findings_total == count
+        assert len(await service.list_findings(house.store, review)) == review.findings_total == count
         await house.count()
-        stats = await service.stack_stats(house.store, "prod-net")
+        stats = await service.get_stack_stats(house.store, "prod-net")
         assert stats is not None
         assert stats.security_findings == count
         await house.exact()
@@ -256,18 +270,20 @@ def test_r02_findings_that_did_not_fit_come_with_the_projector(
 
     async def work() -> None:
         with monkeypatch.context() as patched:
-            patched.setattr(house.store, "complete", dies)
+            patched.setattr(house.store, "write_remaining_findings", dies)
             with pytest.raises(KeyboardInterrupt):
                 await house.record("run-1", *(f"Issue {number}" for number in range(120)))
-        review = await service.latest_of_run(house.store, "run-1")
+        review = await service.latest_run_review(house.store, "run-1")
         assert review is not None
         assert len([each for each in await house.db.get_many(_keys(review)) if each]) == 90
-        assert len(await service.findings(house.store, review)) == 120  # they are read where they are kept
+        assert (
+            len(await service.list_findings(house.store, review)) == 120
+        )  # they are read where they are kept
         await (house.store.projector.rebuild() if alone else house.count())
         assert len([each for each in await house.db.get_many(_keys(review)) if each]) == 120
-        assert len(await service.findings(house.store, review)) == 120
+        assert len(await service.list_findings(house.store, review)) == 120
         await house.count()
-        assert await service.verify(house.store, review.review_id)
+        assert await service.verify_review(house.store, review.review_id)
         await house.exact()
 
     run(work())
@@ -282,10 +298,10 @@ def test_r02_a_finding_that_comes_back_is_the_one_that_was(house: House, run: Ru
         review = await service.apply_fix(house.store, review.review_id, fix_of(review, "A"), by="eng-01")
         house.clock.advance(3600)
         back = Assessment(findings=(named, finding("B")), overall_risk_score=Decimal("0.5"))
-        review = await service.new_version(house.store, review.review_id, back, by="eng-01")
-        assert [each.title for each in await service.findings(house.store, review)] == ["A", "B"]
-        assert (await service.findings(house.store, review))[0].version == 1
-        assert await service.verify(house.store, review.review_id)
+        review = await service.add_version(house.store, review.review_id, back, by="eng-01")
+        assert [each.title for each in await service.list_findings(house.store, review)] == ["A", "B"]
+        assert (await service.list_findings(house.store, review))[0].version == 1
+        assert await service.verify_review(house.store, review.review_id)
 
     run(work())
 
@@ -299,10 +315,10 @@ def test_r02_what_is_judged_otherwise_is_another_finding(house: House, run: Run[
         review = await house.record("run-1", findings=(named, finding("X", line_number=3)))
         other = finding("Else", finding_id="f1", severity=Severity.LOW, category=Category.COST)
         less = finding("X", severity=Severity.LOW, line_number=77)
-        review = await service.new_version(
+        review = await service.add_version(
             store, review.review_id, Assessment(findings=(other, less)), by="e"
         )
-        found = await service.findings(store, review)
+        found = await service.list_findings(store, review)
         assert {(each.title, each.severity) for each in found} == {
             (ref.title, ref.severity) for ref in review.findings.values()
         }
@@ -310,10 +326,10 @@ def test_r02_what_is_judged_otherwise_is_another_finding(house: House, run: Run[
         assert "f1.2" in review.findings
         assert {each.line_number for each in found} == {None, 77}
         back = Assessment(findings=(finding("B", finding_id="f1"), less))
-        review = await service.new_version(store, review.review_id, back, by="e")
+        review = await service.add_version(store, review.review_id, back, by="e")
         assert {ref.title for ref in review.findings.values()} == {"B", "X"}
         assert "f1.3" in review.findings  # f1 is the id of what was found first
-        assert await service.verify(store, review.review_id)
+        assert await service.verify_review(store, review.review_id)
         await house.count()
         await house.exact()
 
@@ -324,14 +340,14 @@ def test_r02_ids_that_are_made_meet_no_others(house: House, run: Run[Any]) -> No
     """A given id that is the one which would be made for another finding is nobody else's."""
 
     async def work() -> None:
-        ident = f"{review_id_of('run-1')[:13]}.1.2"
+        ident = f"{review_id_for_run('run-1')[:13]}.1.2"
         review = await house.record("run-1", findings=(finding("A", finding_id=ident), finding("B")))
         assert {ref.title for ref in review.findings.values()} == {"A", "B"}
-        taken = f"{review_id_of('run-1')[:13]}.2.3"
+        taken = f"{review_id_for_run('run-1')[:13]}.2.3"
         again = Assessment(findings=(finding("C", finding_id=taken), finding("B"), finding("D")))
-        review = await service.new_version(house.store, review.review_id, again, by="e")
+        review = await service.add_version(house.store, review.review_id, again, by="e")
         assert sorted(ref.title for ref in review.findings.values()) == ["B", "C", "D"]
-        assert await service.verify(house.store, review.review_id)
+        assert await service.verify_review(house.store, review.review_id)
 
     run(work())
 
@@ -345,13 +361,13 @@ def test_r03_a_run_leads_to_the_review_that_named_it_last(house: House, run: Run
         house.clock.advance(60)
         other = await house.record("run-2")
         for run_id in ("run-1", "run-2", "run-1"):
-            await service.new_version(store, other.review_id, Assessment(), by="e", run_id=run_id)
-        assert (await service.latest_of_run(store, "run-1")).review_id == other.review_id  # type: ignore[union-attr]
+            await service.add_version(store, other.review_id, Assessment(), by="e", run_id=run_id)
+        assert (await service.latest_run_review(store, "run-1")).review_id == other.review_id  # type: ignore[union-attr]
         house.clock.advance(60)
-        await service.new_version(store, first.review_id, Assessment(), by="e", run_id="run-1")
-        assert (await service.latest_of_run(store, "run-1")).review_id == first.review_id  # type: ignore[union-attr]
-        assert await service.verify(store, first.review_id)
-        assert await service.verify(store, other.review_id)
+        await service.add_version(store, first.review_id, Assessment(), by="e", run_id="run-1")
+        assert (await service.latest_run_review(store, "run-1")).review_id == first.review_id  # type: ignore[union-attr]
+        assert await service.verify_review(store, first.review_id)
+        assert await service.verify_review(store, other.review_id)
 
     run(work())
 
@@ -391,8 +407,8 @@ def test_wrong_13_no_digit_is_lost(house: House, run: Run[Any]) -> None:
         posted = type(result()).model_validate_json(told)
         cost = CostAnalysis.model_validate_json('{"estimated_monthly_cost": 1200.10}')
         posted = posted.model_copy(update={"cost_analysis": cost, "metadata": {"share": 0.1, "n": 3}})
-        recorded = await service.record(house.store, posted)
-        review = await service.latest(house.store, recorded.review.review_id)
+        recorded = await service.record_review(house.store, posted)
+        review = await service.get_review(house.store, recorded.review.review_id)
         item = to_item(review)
         assert item["OverallRiskScore"] == {"N": "0.1"}
         assert item["CostAnalysis"]["M"]["estimated_monthly_cost"] == {"N": "1200.1"}
@@ -404,9 +420,9 @@ def test_wrong_13_no_digit_is_lost(house: House, run: Run[Any]) -> None:
 
 def test_a_score_has_four_places() -> None:
     """Scores are rounded to even at the fourth place, so that they sort and add up as they are shown."""
-    assert score_of(Decimal("0.70")) == Decimal("0.7")
-    assert str(score_of(Decimal("0.12345"))) == "0.1234"
-    assert score_of(None) is None
+    assert round_score(Decimal("0.70")) == Decimal("0.7")
+    assert str(round_score(Decimal("0.12345"))) == "0.1234"
+    assert round_score(None) is None
 
 
 def test_an_issue_is_told_by_title_category_and_file() -> None:

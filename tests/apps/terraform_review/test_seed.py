@@ -9,9 +9,9 @@ from typing import Any
 
 from tavola import Progress, SeededEntropy, connect_async
 from tavola.apps.terraform_review import seed, service
-from tavola.apps.terraform_review.catalogue import CODE, ISSUES, STACKS
 from tavola.apps.terraform_review.domain import Category, Status
 from tavola.apps.terraform_review.model import Review, Reviews
+from tavola.apps.terraform_review.seed_issues import CODE, ISSUES, STACKS
 from tavola.apps.terraform_review.store import ReviewStore
 from tavola.patterns import FolderBlobs
 from tests.apps.conftest import Run
@@ -46,13 +46,15 @@ def test_a_month_is_believable(run: Run[Any], tmp_path: Path) -> None:
                 (review.fix_details.risk_reduction or 0) > 0 for review in lowered if review.fix_details
             )
             assert any(review.code.place for review in reviews)
-            assert (await service.most_frequent(store, Category.SECURITY)).items[0].occurrence_count > 3
+            assert (await service.list_frequent_issues(store, Category.SECURITY)).items[
+                0
+            ].occurrence_count > 3
             for review in reviews[::5]:
-                assert await service.verify(store, review.review_id)
+                assert await service.verify_review(store, review.review_id)
             await _is_told_by_its_code(store, reviews)
             weekend = sum(review.created_at.weekday() >= 5 for review in reviews)
             assert 0 < weekend < len(reviews) / 7
-            kept, exact = await store.projector.kept(), await store.projector.recount()
+            kept, exact = await store.projector.read_statistics(), await store.projector.recount()
             assert said(kept) == said(exact)
             assert (await store.projector.rebuild()).counted == 0
 
@@ -63,16 +65,16 @@ async def _is_told_by_its_code(store: ReviewStore, reviews: list[Review]) -> Non
     """Each finding names a line of its file, the one with the fault; a fix changes the code, and says from what to what."""
     fixed = 0
     for review in reviews:
-        for version in (await service.versions(store, review.review_id)).items:
-            files = _files(await service.code(store, version))
-            for found in await service.findings(store, version):
+        for version in (await service.list_versions(store, review.review_id)).items:
+            files = _files(await service.read_code(store, version))
+            for found in await service.list_findings(store, version):
                 assert found.line_number is not None
                 line = files[found.file_path][found.line_number - 1].strip()
                 assert line == CODE[found.rule_id or ""].wrong
             details = version.fix_details
             if details is not None and details.fix_version == version.version:
                 fixed += 1
-                before = await service.version(store, review.review_id, version.version - 1)
+                before = await service.get_version(store, review.review_id, version.version - 1)
                 assert before.code.sha256 != version.code.sha256 or before.code.place
                 assert all(each.original_code != each.applied_code for each in details.fixes_applied)
     assert fixed > 10

@@ -16,18 +16,17 @@ from tavola.apps.shell import Follower
 from tavola.apps.terraform_review import service
 from tavola.apps.terraform_review.domain import Category, Status, issue_hash
 from tavola.apps.terraform_review.model import (
-    RUNS_TOLD,
-    Counted,
+    RUNS_MAX,
     Finding,
     Review,
     ReviewAudit,
     Reviews,
     ReviewVersion,
     RunReview,
+    StatisticsMark,
 )
-from tavola.apps.terraform_review.numbers import key_of, latest_runs
 from tavola.apps.terraform_review.results import Assessment
-from tavola.apps.terraform_review.standings import name_of
+from tavola.apps.terraform_review.statistics import latest_runs, statistic_key, statistic_name
 from tavola.apps.terraform_review.store import ReviewStore
 from tavola.patterns import FolderBlobs, Rebuilt
 from tests.apps.conftest import Run, Target
@@ -48,7 +47,7 @@ async def _month(house: House) -> None:
             )
         if number % 3 == 0:
             await service.change_status(house.store, review.review_id, Status.PENDING, by="eng-03")
-    await service.record(house.store, failed("run-x", stack_id="stack-0"))
+    await service.record_review(house.store, failed("run-x", stack_id="stack-0"))
 
 
 async def _changes(house: House) -> list[AnyChange]:
@@ -64,23 +63,23 @@ def test_r02_statistics_are_entities_of_their_own(house: House, run: Run[Any]) -
         await house.record("run-1", findings=(finding("Public"), cost), overall_risk_score=Decimal("0.8"))
         house.clock.advance(60)
         review = await house.record("run-2", "Public", overall_risk_score=Decimal("0.5"))
-        await service.record(house.store, failed("run-3"))
+        await service.record_review(house.store, failed("run-3"))
         await house.count()
 
-        stats = await service.stack_stats(house.store, "prod-net")
+        stats = await service.get_stack_stats(house.store, "prod-net")
         assert stats is not None
         assert (stats.total_reviews, stats.assessed_reviews, stats.failed_reviews) == (3, 2, 1)
         assert stats.average_risk_score == Decimal("0.6500")
         assert (stats.high_risk_count, stats.medium_risk_count, stats.low_risk_count) == (1, 1, 0)
         assert (stats.total_findings, stats.security_findings, stats.cost_findings) == (3, 2, 1)
         assert stats.last_review_at == NOON + timedelta(seconds=60)
-        assert [each.stack_id for each in await service.stacks(house.store)] == ["prod-net"]
+        assert [each.stack_id for each in await service.list_stacks(house.store)] == ["prod-net"]
         house.clock.advance(60)
         await service.apply_fix(
             house.store, review.review_id, fix_of(review, "Public", risk="0.1"), by="eng-02"
         )
         await house.count()
-        stats = await service.stack_stats(house.store, "prod-net")
+        stats = await service.get_stack_stats(house.store, "prod-net")
         assert stats is not None
         assert (stats.low_risk_count, stats.fixed_reviews, stats.total_findings) == (1, 1, 2)
         await house.exact()
@@ -102,7 +101,7 @@ def test_redelivery_changes_nothing(house: House, run: Run[Any]) -> None:
             chance.shuffle(changes)
             for at in range(0, len(changes), 9):
                 await house.store.projector.apply(changes[at : at + 9])
-        assert await house.store.projector.kept() == kept
+        assert await house.store.projector.read_statistics() == kept
 
     run(work())
 
@@ -176,13 +175,13 @@ def test_what_expires_leaves_the_counts(run: Run[Any], clock: ManualClock, tmp_p
             await house.db.call("ListTables")
             house.clock.advance(120)
         await house.count()
-        stats = await service.stack_stats(house.store, "stack-0")
+        stats = await service.get_stack_stats(house.store, "stack-0")
         assert stats is not None
         assert (stats.total_reviews, stats.total_findings) == (1, 1)
-        gone = await service.stack_stats(house.store, "stack-1")
+        gone = await service.get_stack_stats(house.store, "stack-1")
         assert gone is not None
         assert (gone.total_reviews, gone.risk_sum, gone.total_findings) == (0, Decimal(0), 0)
-        found = await service.issue(house.store, issue_hash("Issue 0", Category.SECURITY, "main.tf"))
+        found = await service.get_issue(house.store, issue_hash("Issue 0", Category.SECURITY, "main.tf"))
         assert found is not None
         assert (found.total.occurrence_count, found.total.first_seen) == (1, NOON)
 
@@ -200,19 +199,19 @@ def test_a_rebuild_heals(house: House, run: Run[Any]) -> None:
         assert (await projector.rebuild()).counted > 0  # nothing was read of the stream
         kept = await house.exact()
         assert await projector.rebuild() == Rebuilt(0)
-        review = await service.latest_of_run(house.store, "run-0")
+        review = await service.latest_run_review(house.store, "run-0")
         assert review is not None
-        key = Counted.Key(source=f"review/{review.review_id}", projector=projector.name)
+        key = StatisticsMark.Key(source=f"review/{review.review_id}", projector=projector.name)
         for _ in range(2):
             mark = await house.db.get(key, consistent=True)
             assert mark is not None
             await house.db.put(mark.model_copy(update={"shares": {}}))  # as if it had added nothing
             assert (await projector.rebuild()).counted == 1
             assert said(await house.exact()) == said(kept)
-        first = await service.latest_of_run(house.store, "run-1")
+        first = await service.latest_run_review(house.store, "run-1")
         assert first is not None
         await house.db.delete(Review.Key(review_id=first.review_id))
-        for ident in (await service.version(house.store, first.review_id, 1)).findings:
+        for ident in (await service.get_version(house.store, first.review_id, 1)).findings:
             await house.db.delete(Finding.Key(finding_id=ident, review_id=first.review_id), erase=True)
         assert (await projector.rebuild()).removed == 3
 
@@ -230,14 +229,14 @@ def test_a_rebuild_makes_statistics_again(house: House, run: Run[Any], wrong: di
         kept = await house.exact()
         for entity in kept.values():
             if wrong is None:
-                await house.db.delete(key_of(name_of(entity)))
+                await house.db.delete(statistic_key(statistic_name(entity)))
             else:
                 numbers = {"reviews": 7, "open_count": 5, "occurrence_count": 4, **wrong}
                 told = {name: value for name, value in numbers.items() if name in type(entity).model_fields}
                 await house.db.put(entity.model_copy(update=told))
         await house.store.projector.rebuild()
         assert said(await house.exact()) == said(kept)
-        review = await service.latest_of_run(house.store, "run-2")
+        review = await service.latest_run_review(house.store, "run-2")
         assert review is not None
         await service.change_status(house.store, review.review_id, Status.PENDING, by="eng-01")
         await house.count()
@@ -256,7 +255,7 @@ def test_a_rebuild_beside_a_reader_loses_nothing(house: House, run: Run[Any]) ->
         stats = (await house.exact())["stack/stack-0"]
         await house.db.put(stats.model_copy(update={"total_reviews": 70}))
         projector = house.store.projector
-        real, looks = projector._all, 0
+        real, looks = projector._scan, 0
 
         async def busy() -> Any:
             nonlocal looks
@@ -267,9 +266,9 @@ def test_a_rebuild_beside_a_reader_loses_nothing(house: House, run: Run[Any]) ->
                 await house.count()
             return found
 
-        projector._all = busy  # type: ignore[method-assign]
+        projector._scan = busy  # type: ignore[method-assign]
         await projector.rebuild()
-        projector._all = real  # type: ignore[method-assign]
+        projector._scan = real  # type: ignore[method-assign]
         await projector.rebuild()
         await house.exact()
 
@@ -287,7 +286,7 @@ def test_findings_whose_blob_is_gone_stop_nobody(
 
     async def work(house: House) -> None:
         with monkeypatch.context() as patched:
-            patched.setattr(house.store, "complete", dies)
+            patched.setattr(house.store, "write_remaining_findings", dies)
             with pytest.raises(KeyboardInterrupt):
                 await house.record("run-1", *(f"Issue {number}" for number in range(95)))
         for file in (tmp_path / "blobs").rglob("*"):
@@ -295,12 +294,14 @@ def test_findings_whose_blob_is_gone_stop_nobody(
                 file.unlink()
         await house.record("run-2", "Issue 0")
         await house.count()
-        stats = await service.stack_stats(house.store, "prod-net")
+        stats = await service.get_stack_stats(house.store, "prod-net")
         assert stats is not None
         assert stats.total_reviews == 2
-        review = await service.latest_of_run(house.store, "run-1")
+        review = await service.latest_run_review(house.store, "run-1")
         assert review is not None
-        told = {problem.what for problem in (await service.verify(house.store, review.review_id)).problems}
+        told = {
+            problem.what for problem in (await service.verify_review(house.store, review.review_id)).problems
+        }
         assert "the blob of its findings is gone" in told
         assert len(told) == 7  # the code's blob, the findings', and five findings
 
@@ -320,7 +321,7 @@ def test_what_is_open_is_what_reviews_name(house: House, run: Run[Any]) -> None:
 
         async def told() -> tuple[int, bool]:
             await house.count()
-            found = await service.issue(store, ident)
+            found = await service.get_issue(store, ident)
             assert found is not None
             assert found.total.open_count == found.stacks[0].open_count
             await house.exact()
@@ -336,9 +337,9 @@ def test_what_is_open_is_what_reviews_name(house: House, run: Run[Any]) -> None:
         assert await told() == (1, False)
         await service.apply_fix(store, two.review_id, fix_of(two, "A"), by="e")
         assert await told() == (0, True)
-        await service.new_version(store, one.review_id, Assessment(findings=(named,)), by="e")
+        await service.add_version(store, one.review_id, Assessment(findings=(named,)), by="e")
         assert await told() == (1, False)
-        await service.new_version(store, one.review_id, Assessment(), by="e")
+        await service.add_version(store, one.review_id, Assessment(), by="e")
         assert await told() == (0, True)
         changes = await _changes(house)
         Random(5).shuffle(changes)
@@ -357,7 +358,7 @@ def test_loading_fills_the_same(house: House, run: Run[Any]) -> None:
         await house.store.projector.fill()
         filled = await house.exact()
         await house.count()
-        assert said(await house.store.projector.kept()) == said(filled)
+        assert said(await house.store.projector.read_statistics()) == said(filled)
 
     run(work())
 
@@ -370,7 +371,7 @@ def test_an_erased_review_may_come_again(house: House, run: Run[Any]) -> None:
         await house.count()
         await house.db.delete(Review.Key(review_id=review.review_id))
         await house.count()
-        gone = await service.stack_stats(house.store, "prod-net")
+        gone = await service.get_stack_stats(house.store, "prod-net")
         assert gone is not None
         assert gone.total_reviews == 0
         erased = (
@@ -415,7 +416,7 @@ def test_an_event_of_lambda_is_counted(house: House, run: Run[Any]) -> None:
                 broken = record["dynamodb"]["SequenceNumber"]
         told = await house.store.projector.handler({"Records": records})
         assert told == {"batchItemFailures": [{"itemIdentifier": broken}]}
-        stats = await service.stack_stats(house.store, "prod-net")
+        stats = await service.get_stack_stats(house.store, "prod-net")
         assert stats is not None
         assert stats.total_reviews == 1
 
@@ -427,7 +428,7 @@ def test_so_many_runs_are_told() -> None:
     runs = {f"run-{number:03}": NOON + timedelta(minutes=number) for number in range(50)}
     told = latest_runs(runs.items())
 
-    assert len(told) == RUNS_TOLD
+    assert len(told) == RUNS_MAX
     assert next(iter(told)) == "run-049"
 
 
@@ -438,13 +439,13 @@ def test_a_review_done_again_moves_its_numbers(house: House, run: Run[Any]) -> N
         review = await house.record("run-1", "A", "B", overall_risk_score=Decimal("0.9"))
         await house.count()
         again = Assessment(overall_risk_score=Decimal("0.2"), findings=(finding("C"),))
-        await service.new_version(house.store, review.review_id, again, by="eng-01")
+        await service.add_version(house.store, review.review_id, again, by="eng-01")
         await house.count()
-        stats = await service.stack_stats(house.store, "prod-net")
+        stats = await service.get_stack_stats(house.store, "prod-net")
         assert stats is not None
         assert (stats.high_risk_count, stats.low_risk_count, stats.risk_sum) == (0, 1, Decimal("0.2"))
         assert stats.total_findings == 1
-        most = await service.most_frequent(house.store, Category.SECURITY)
+        most = await service.list_frequent_issues(house.store, Category.SECURITY)
         assert sorted(each.title for each in most) == ["A", "B", "C"]  # they were found, all of them
         await house.exact()
 

@@ -25,7 +25,7 @@ async def _put(house: House, item: dict[str, Any]) -> None:
 
 
 async def _told(house: House, review: Review) -> list[str]:
-    return [problem.what for problem in (await service.verify(house.store, review.review_id)).problems]
+    return [problem.what for problem in (await service.verify_review(house.store, review.review_id)).problems]
 
 
 async def _made(house: House) -> Review:
@@ -39,7 +39,7 @@ def test_a_version_that_was_slipped_in_is_found(house: House, run: Run[Any]) -> 
 
     async def work() -> None:
         review = await _made(house)
-        item = to_item(await service.version(house.store, review.review_id, 2))
+        item = to_item(await service.get_version(house.store, review.review_id, 2))
         forged = {"SK": {"S": item["SK"]["S"][:-2] + "99"}, "Version": {"N": "99"}}
         await _put(house, {**item, **forged})
         assert await _told(house, review) == ["there is a version past the current record"]
@@ -63,7 +63,7 @@ def test_a_link_that_leads_elsewhere_is_found(house: House, run: Run[Any]) -> No
             house,
             {**late, "ReviewId": {"S": other.review_id}, "CreatedAt": {"S": "2027-03-02T12:00:00.000000Z"}},
         )
-        assert (await service.latest_of_run(house.store, "run-1")) == other
+        assert (await service.latest_run_review(house.store, "run-1")) == other
         assert await _told(house, review) == [
             f"the run run-1 has a link to version 1 of {other.review_id}, which does not name it"
         ]
@@ -76,7 +76,7 @@ def test_a_run_may_lead_to_two_reviews(house: House, run: Run[Any]) -> None:
 
     async def work() -> None:
         review, other = await _made(house), await house.record("run-2")
-        await service.new_version(house.store, other.review_id, Assessment(), by="eng-01", run_id="run-1")
+        await service.add_version(house.store, other.review_id, Assessment(), by="eng-01", run_id="run-1")
         assert await _told(house, review) == await _told(house, other) == []
 
     run(work())
@@ -87,12 +87,12 @@ def test_what_hides_in_an_index_is_found(house: House, run: Run[Any]) -> None:
 
     async def work() -> None:
         review = await _made(house)
-        one, other = await service.findings(
-            house.store, await service.version(house.store, review.review_id, 1)
+        one, other = await service.list_findings(
+            house.store, await service.get_version(house.store, review.review_id, 1)
         )
         await _put(house, {**to_item(one), "GSI3PK": {"S": "ISSUE#nowhere"}})
         await _put(house, {**to_item(other), "Extra": {"S": "x"}})
-        row = to_item((await service.audit_trail(house.store, review.review_id)).items[0])
+        row = to_item((await service.list_audit_entries(house.store, review.review_id)).items[0])
         await _put(house, {**row, "GSI4PK": {"S": "ACTOR#eng-99"}})
         assert sorted(await _told(house, review)) == [
             "its audit row has another place in an index than its fields say",
@@ -108,10 +108,12 @@ def test_a_finding_that_nobody_recorded_is_a_stray(house: House, run: Run[Any]) 
 
     async def work() -> None:
         review = await _made(house)
-        (real,) = await service.findings(house.store, review)
+        (real,) = await service.list_findings(house.store, review)
         await _put(house, {**to_item(real), "PK": {"S": "FINDING#evil"}, "FindingId": {"S": "evil"}})
         assert await _told(house, review) == []
-        assert [each.finding_id for each in await service.strays(house.store, real.issue_hash)] == ["evil"]
+        assert [
+            each.finding_id for each in await service.find_unlisted_findings(house.store, real.issue_hash)
+        ] == ["evil"]
 
     run(work())
 
@@ -142,7 +144,7 @@ def test_another_secret_is_told_as_such(
     async def work(house: House) -> None:
         review = await house.record("run-1", "A")
         other = ReviewStore(house.db, FolderBlobs(tmp_path / "blobs"), secret=secret)
-        told = await service.verify(other, review.review_id)
+        told = await service.verify_review(other, review.review_id)
         assert [problem.what for problem in told.problems] == [
             "its audit row was sealed with another secret than the one given here"
         ]
@@ -161,7 +163,7 @@ def test_a_review_is_verified_by_one_reading(house: House, run: Run[Any]) -> Non
             status = Status.COMPLETED if number % 2 else Status.PENDING
             review = await service.change_status(house.store, review.review_id, status, by="eng-01")
         with house.db.measured() as measured:
-            assert await service.verify(house.store, review.review_id)
+            assert await service.verify_review(house.store, review.review_id)
         assert measured.operations == {"BatchGetItem": 3, "Query": 3}
 
     run(work())
@@ -177,7 +179,7 @@ def test_a_history_without_its_record_is_not_written_over(
         review = await house.record("run-1", "A")
         await house.db.delete(Review.Key(review_id=review.review_id))
         with pytest.raises(HistoryAhead, match="verify it"):
-            await service.record(house.store, result("run-1", "A"), request=request_)
+            await service.record_review(house.store, result("run-1", "A"), idempotency_key=request_)
         assert await _told(house, review) == ["the current record is gone, and its history is there"]
 
     run(work())

@@ -23,7 +23,7 @@ async def main(folder: Path) -> None:
             told = result(
                 f"run-{number}", *(f"Issue {which}" for which in range(6)), terraform_code="x" * 200
             )
-            review = (await service.record(store, told)).review
+            review = (await service.record_review(store, told)).review
             sys.stdout.write(f"{review.review_id} 1\n")
             sys.stdout.flush()
             await service.apply_fix(store, review.review_id, fix_of(review, "Issue 0"), by="eng-02")

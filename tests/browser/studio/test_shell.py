@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gzip
 import re
+import urllib.request
 from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tavola.studio.assets import Assets
 from tests.browser.stage import NARROW, Stage, accessibility_faults, overflow
 from tests.browser.studio.conftest import Housed
 from tools.studio_server import ASSETS, ServedStudio, demo_design
@@ -96,14 +96,17 @@ def test_the_first_load_is_quick(
     assert min(took) < USABLE_MS_MAX, took
 
 
-def test_the_pages_files_are_sent_packed() -> None:
-    """The files that a browser loads are sent packed."""
+def test_the_pages_files_are_sent_compressed(studio_server: ServedStudio) -> None:
+    """The files that a browser loads are sent compressed."""
     script = next(ASSETS.glob("assets/index-*.js"))
-    asset = Assets(ASSETS).find(script.name)
+    request = urllib.request.Request(
+        f"{studio_server.url}/assets/{script.name}", headers={"Accept-Encoding": "gzip"}
+    )
+    with urllib.request.urlopen(request) as response:
+        encoding, body = response.headers["Content-Encoding"], response.read()
 
-    assert asset is not None
-    assert asset.packed is not None
-    assert gzip.decompress(asset.packed) == script.read_bytes()
+    assert encoding == "gzip"
+    assert gzip.decompress(body) == script.read_bytes()
 
 
 def test_the_palette_goes_anywhere_by_keyboard(

@@ -7,7 +7,7 @@ import pytest
 
 from tavola.design.simulation.keyspace import Floats, KeySet
 from tavola.design.simulation.rates import DailyRates, Rhythm
-from tavola.design.simulation.waits import NODES, PATIENCE, Waits, bin_by_node
+from tavola.design.simulation.waits import NODES, RETRY_POLICY, Waits, bin_by_node
 from tavola.design.simulation.workload import Draw
 from tests.design.simulation.load import ON_DEMAND, named, provisioned, share_of, simulated, write
 
@@ -19,8 +19,10 @@ def _counted(share: float) -> Floats:
 
 def _drawn(share: float, fan: int, chance: np.random.Generator, count: int = 300_000) -> Floats:
     """Return the waits of questions whose requests are each refused so often that this share is given up."""
-    attempts = PATIENCE.attempts_max
-    bounds = np.array([min(PATIENCE.cap_s, PATIENCE.base_s * (1 << each)) for each in range(1, attempts)])
+    attempts = RETRY_POLICY.attempts_max
+    bounds = np.array(
+        [min(RETRY_POLICY.cap_s, RETRY_POLICY.base_s * (1 << each)) for each in range(1, attempts)]
+    )
     slowest = np.zeros(count)
     for _ in range(fan):
         refused = np.cumprod(chance.random((count, attempts - 1)) < share ** (1 / attempts), axis=1)
@@ -43,7 +45,7 @@ def test_parts_that_follow_one_another_wait_for_one_another() -> None:
     """A question of two parts waits for the first and then for the second."""
     chance = np.random.default_rng(5)
     truth = float(np.quantile(_drawn(0.2, 1, chance) + _drawn(0.05, 3, chance), 0.99))
-    waits = Waits.after(((_counted(0.2), 1.0), (_counted(0.05), 3.0)))
+    waits = Waits.of_sequence(((_counted(0.2), 1.0), (_counted(0.05), 3.0)))
 
     assert waits.p99_s == pytest.approx(truth, rel=0.03)
 

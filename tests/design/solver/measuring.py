@@ -161,7 +161,9 @@ class _Measure:
     def _ask(self, need: Need, question: SolverQuestion, given: dict[str, Any]) -> Iterator[str]:
         # Of entities that are collected by names of their own, what is given is theirs in the same place.
         by_entity = {
-            name: dict(zip(question.equal(name), given.values(), strict=True)) if question.several else given
+            name: dict(zip(question.equal_fields(name), given.values(), strict=True))
+            if question.has_several_entities
+            else given
             for name in need.entities
         }
         rest = [each for each in need.where if each.operator not in STRETCHES]
@@ -179,7 +181,7 @@ class _Measure:
             if name not in said or "after reading" not in said:
                 yield f"{need.name} leaves {name} to a filter, and nobody says so"
         left = [each for each in need.where if each.field in question.filtered]
-        if question.several:
+        if question.has_several_entities:
             table, collection = next(
                 (table, each)
                 for table in self.solved.tables
@@ -369,7 +371,7 @@ class _Measure:
         for item in found:
             row = by_key[_identity(table, item)]
             for field in entity.fields:
-                wanted = question.wanted is None or field.name in question.wanted
+                wanted = question.result_fields is None or field.name in question.result_fields
                 if not wanted or row.values[field.name] is None or field.name in in_keys:
                     continue
                 if item.get(field.attribute) != row.item[field.attribute]:
@@ -387,7 +389,7 @@ class _Measure:
         first = table.entity(question.entities[0])
         key = first.key_on(collection.index)
         assert key is not None
-        given = dict(zip(question.equal(first.name), values, strict=True))
+        given = dict(zip(question.equal_fields(first.name), values, strict=True))
         request = _request(table, collection.index, consistent=question.consistent)
         _condition(request, key.hash[0].attribute, "=", rendered(first, key.hash[0], given, key))
         if collection.prefix:

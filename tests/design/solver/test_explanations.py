@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tavola.design.solver import Solved, as_text, solve
+from tavola.design.solver import SolvedDesign, as_text, solve
 from tavola.model.document import EntityDesign, FieldDesign, Given, Need
 from tests.design.builders import choice, design, moment, number, text
 from tests.design.solver.test_questions import asked, kept, put
@@ -23,7 +23,7 @@ THING = kept(
 ONE = asked("thing", "Thing", "tid", single=True)
 
 
-def told(*entities: EntityDesign, needs: list[Need]) -> Solved:
+def told(*entities: EntityDesign, needs: list[Need]) -> SolvedDesign:
     """The solution of some entities."""
     return solve(design(views=entities, needs=needs))
 

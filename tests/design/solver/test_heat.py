@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tavola.design.simulation import Scenario, simulate
-from tavola.design.solver import Solved, Style, solve
+from tavola.design.solver import SolvedDesign, Style, solve
 from tavola.model.document import AccessPattern, EntityDesign, Given, Need, Shards, TableDesign
 from tests.design.builders import choice, date, design, moment, text
 from tests.design.solver.test_questions import asked, kept, put
@@ -33,7 +33,7 @@ def stretch(rate: float = 100) -> Need:
     return asked("stretch", "Reading", ("sensor_id", Given("at", "between")), items=500, per_second=rate)
 
 
-def shards(found: Solved, name: str = "Reading", index: str | None = None) -> int:
+def shards(found: SolvedDesign, name: str = "Reading", index: str | None = None) -> int:
     """Over how many shards an entity is spread, in its table or an index."""
     (entity,) = [e for table in found.design.tables for e in table.entities if e.name == name]
     key = entity.key_on(index)
@@ -41,7 +41,7 @@ def shards(found: Solved, name: str = "Reading", index: str | None = None) -> in
     return 1 if key.shards is None else key.shards.count
 
 
-def refused(found: Solved) -> float:
+def refused(found: SolvedDesign) -> float:
     """The share of requests that the simulation refuses, once partitions that can be split have been."""
     result = simulate(found.design, CALM)
     half = len(result.asked) // 2

@@ -10,9 +10,10 @@ from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from tavola.design.solver.candidates import EntityProposal, IndexKey, KeyProposal, serves, table_serves
+from tavola.design.solver.candidates import serves, table_serves
 from tavola.design.solver.packing import CENT, Packer
 from tavola.design.solver.pricing import UnitRates
+from tavola.design.solver.proposals import EntityProposal, IndexKey, KeyProposal
 from tavola.design.solver.questions import SolverInput, SolverQuestion, read_input
 from tavola.design.solver.search import search_table
 from tavola.design.solver.tables import group_entities
@@ -66,10 +67,10 @@ def cheapest(subject: SolverInput, identity: tuple[str, ...]) -> float:
             ]
             for chosen in product(*blocks):
                 plan = EntityProposal("Thing", base, served, chosen)
-                priced = [packer.group({"Thing": plan}, (block,)) for block in chosen]
+                priced = [packer.best_index({"Thing": plan}, (block,)) for block in chosen]
                 prices = [each.price for each in priced if each is not None]
                 if len(prices) == len(chosen):
-                    found = min(found, packer.alone(plan) + sum(prices))
+                    found = min(found, packer.price_without_indexes(plan) + sum(prices))
     return found
 
 

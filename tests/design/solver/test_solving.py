@@ -15,7 +15,7 @@ from tavola.apps.gallery.samples import SAMPLES
 from tavola.design.cost import Assumptions, estimate_month
 from tavola.design.lint.rule import LintContext
 from tavola.design.lint.runner import lint
-from tavola.design.solver import STYLES, Solved, Style, render_declarations, solve
+from tavola.design.solver import STYLES, SolvedDesign, Style, render_declarations, solve
 from tavola.keys import Template
 from tavola.model.document import Design, check_references, design_of, needs_of, read_document, write_document
 from tavola.prices import load_book
@@ -41,14 +41,14 @@ def given(name: str) -> Design:
 
 
 @cache
-def timed(name: str, style: Style) -> tuple[Solved, float]:
+def timed(name: str, style: Style) -> tuple[SolvedDesign, float]:
     """Return the same, solved, and how long that took."""
     start = time.monotonic()
     found = solve(given(name), style=style)
     return found, time.monotonic() - start
 
 
-def solved(name: str, style: Style = "auto") -> Solved:
+def solved(name: str, style: Style = "auto") -> SolvedDesign:
     """Return the same, solved."""
     return timed(name, style)[0]
 

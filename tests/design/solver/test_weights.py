@@ -108,4 +108,4 @@ def test_needs_that_today_s_keys_do_not_serve_are_told_beside_the_former_price()
         needs=[Need("of author", "Book", "author", access=AccessPattern("of author", per_second=5))],
     )
 
-    assert solve(told).beside == ("of author",)
+    assert solve(told).needs_without_route == ("of author",)

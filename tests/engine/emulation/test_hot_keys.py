@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from tavola.engine.emulation.hot_keys import Counters
+from tavola.engine.emulation.hot_keys import KeyCounters
 
 
 def test_few_keys_are_counted_exactly() -> None:
     """Up to the capacity every count is exact and the order is by weight, then by key."""
-    counters = Counters(10)
+    counters = KeyCounters(10)
     for key, weight in ((b"b", 2.0), (b"a", 2.0), (b"c", 5.0), (b"b", 0.5)):
         counters.add(key, weight)
 
@@ -26,7 +26,7 @@ def test_the_heaviest_of_many_keys_are_found_with_their_error() -> None:
     """Of 20,000 keys in room for 100, the ten that matter come first; counts are over by `error` at most."""
     chance = random.Random(11)
     true: Counter[bytes] = Counter()
-    counters = Counters(100)
+    counters = KeyCounters(100)
     for _ in range(60_000):
         often = chance.random() < 0.4
         key = f"hot{chance.randrange(10)}" if often else f"cold{chance.randrange(20_000)}"

@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 
 from tavola.engine import Engine
 from tavola.engine.emulation import interleave
-from tavola.engine.storage import LogRow
+from tavola.engine.storage import ChangeLogRow
 from tests.engine.emulation.load import item, make, opened, put
 
 
-def _rows(keys: Sequence[int]) -> list[LogRow]:
+def _rows(keys: Sequence[int]) -> list[ChangeLogRow]:
     return [
-        LogRow(10 + place, 1000 + place, f"{key}".encode(), 0, None, f"{place}".encode())
+        ChangeLogRow(10 + place, 1000 + place, f"{key}".encode(), 0, None, f"{place}".encode())
         for place, key in enumerate(keys)
     ]
 
 
-def _keeps_order(rows: Sequence[LogRow], mixed: Sequence[LogRow]) -> bool:
+def _keeps_order(rows: Sequence[ChangeLogRow], mixed: Sequence[ChangeLogRow]) -> bool:
     """Tell whether every item's changes come in the order they were made, all of them, under rising ids."""
     if [row.id for row in mixed] != [row.id for row in rows]:
         return False

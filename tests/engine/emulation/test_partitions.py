@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from tavola.engine.emulation.partitions import Partitions, divide
+from tavola.engine.emulation.partitions import ThroughputPartitions, divide
 from tavola.keys import KeyAttribute, KeySchema, bounds_around
 
 SCHEMA = KeySchema((KeyAttribute("pk", "S"),), (KeyAttribute("sk", "S"),))
@@ -19,12 +19,12 @@ def _collection(key: bytes) -> bytes:
     return bounds_around(SCHEMA, key).lower
 
 
-def _partitions(count: int = 1, *, whole: bool = False) -> Partitions:
-    return Partitions(count, 0.0, _collection, whole_collections=whole)
+def _partitions(count: int = 1, *, whole: bool = False) -> ThroughputPartitions:
+    return ThroughputPartitions(count, 0.0, _collection, whole_collections=whole)
 
 
 def _heat(
-    partitions: Partitions, seconds: int, key_of: Callable[[int], bytes], *, after_s: float = 60.0
+    partitions: ThroughputPartitions, seconds: int, key_of: Callable[[int], bytes], *, after_s: float = 60.0
 ) -> None:
     """Ask 1,500 units of writing a second for so long, in 150 requests."""
     number = 0

@@ -9,7 +9,7 @@ import pytest
 from tavola.clock import ManualClock
 from tavola.engine import Engine
 from tavola.engine.emulation import throughput as metering
-from tavola.engine.emulation.partitions import Partition
+from tavola.engine.emulation.partitions import ThroughputPartition
 from tavola.protocol.faults import (
     Fault,
     ProvisionedThroughputExceededFault,
@@ -345,13 +345,13 @@ def test_a_status_keyed_index_throttles_where_a_sharded_one_does_not() -> None:
 
 def test_the_load_finds_a_partition_without_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: if a partition took ten times as much, the index by status would pass for a good one."""
-    made = Partition.__init__
+    made = ThroughputPartition.__init__
 
-    def wide(self: Partition, lower: bytes, upper: bytes | None, now_s: float) -> None:
+    def wide(self: ThroughputPartition, lower: bytes, upper: bytes | None, now_s: float) -> None:
         made(self, lower, upper, now_s)
         self.writes.set_rate(10_000.0, now_s)
 
-    monkeypatch.setattr(Partition, "__init__", wide)
+    monkeypatch.setattr(ThroughputPartition, "__init__", wide)
 
     assert _status_load(1, seconds=10).refused == 0
 

@@ -10,7 +10,7 @@ import pytest
 from tavola.clock import ManualClock
 from tavola.engine import Engine
 from tavola.engine.storage import Store
-from tavola.engine.transfer.records import Records, Transfer
+from tavola.engine.transfer.records import Transfer, TransferRecords
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import Fault
 
@@ -29,7 +29,7 @@ def test_the_newest_come_first_and_to_their_owner_alone() -> None:
     """A region whose name another begins with is another region."""
     store = Store.open(None, sync="off", cache_mb=16)
     store.begin()
-    records = Records(store, "export")
+    records = TransferRecords(store, "export")
     for id_ in ("1", "3", "2"):
         records.keep(transfer(id_))
     records.keep(transfer("4", THERE))

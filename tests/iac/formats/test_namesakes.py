@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tavola.iac.formats.format_detection import give_entities_unique_names
 from tavola.iac.formats.import_result import ImportResult, SampleItem
-from tavola.iac.formats.unique_names import give_entities_unique_names
 from tavola.model.document import Consumer, check_references
 from tests.design.builders import collection, design, entity, query, table, text
 

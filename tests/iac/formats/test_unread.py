@@ -12,7 +12,7 @@ import pytest
 
 from tavola.iac.formats import read_design
 from tavola.iac.formats.import_result import ImportReport
-from tavola.iac.formats.tracked_mapping import TrackedMapping, report_unread
+from tavola.iac.formats.source_values import TrackedMapping, report_unread
 
 FILES = Path(__file__).parent / "files"
 UNHEARD = "UnheardOf"

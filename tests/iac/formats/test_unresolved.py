@@ -9,7 +9,7 @@ import pytest
 
 from tavola.iac.formats.hcl import Evaluator, parse_hcl
 from tavola.iac.formats.hcl_functions import NAMES
-from tavola.iac.formats.unresolved import Unresolved, as_text, is_resolved
+from tavola.iac.formats.source_values import Unresolved, as_text, is_resolved
 
 KNOWN: tuple[Any, ...] = ('"a"', '["a", "b"]', '{ a = "b" }', "1", "true")
 

@@ -1,12 +1,13 @@
-"""Errors: what the desk refuses, in sentences for the person who asked.
+"""The errors that the service desk raises.
 
-A sentence never repeats what a person wrote or where they called from: sentences go into logs.
+A message must not repeat what a person wrote, or the number they called from: messages end up in logs.
 """
 
 from __future__ import annotations
 
-from tavola import TavolaError
+from tavola.apps.errors import ApplicationError
 from tavola.apps.service_desk.domain import TICKET_KB_MAX
+from tavola.errors import ErrorKind
 
 _COMMENTS_APART = (
     "Open another ticket that names this one. A desk whose tickets are talked about at length keeps each comment "
@@ -14,27 +15,39 @@ _COMMENTS_APART = (
 )
 
 
-class DeskError(TavolaError):
-    """A request that the desk refuses; the sentence says what to do."""
+class DeskError(ApplicationError):
+    """The base of the service desk's own errors."""
 
 
 class CallerRefused(DeskError):
-    """A caller that is neither a session id nor a telephone number with its country."""
+    """The caller is neither a session id nor a telephone number with its country code."""
+
+    title = "Caller refused"
 
 
 class TextRefused(DeskError):
-    """A description or comment that says nothing, or that cannot be stored as text."""
+    """A description or comment is blank, or is not valid text."""
+
+    code = "invalid"
 
 
 class TicketMissing(DeskError):
-    """A ticket that does not exist."""
+    """No ticket has this id."""
+
+    code = "not-found"
+    kind = ErrorKind.NOT_FOUND
+    title = "No such ticket"
 
     def __init__(self) -> None:
         super().__init__("There is no ticket with this id. Ids are those that creating a ticket gave.")
 
 
 class TicketTooLarge(DeskError):
-    """A ticket that would pass 400 KB; nothing was written."""
+    """The ticket would exceed 400 KB; nothing was written."""
+
+    code = "item-too-large"
+    kind = ErrorKind.TOO_LARGE
+    title = "Ticket too large"
 
     def __init__(self, *, comment: bool) -> None:
         remedy = _COMMENTS_APART if comment else "Shorten the description, or keep long texts elsewhere."
@@ -45,7 +58,10 @@ class TicketTooLarge(DeskError):
 
 
 class KeyReused(DeskError):
-    """An idempotency key that a different ticket of the same caller was made with."""
+    """The idempotency key belongs to a different ticket of the same caller."""
+
+    code = "idempotency-mismatch"
+    title = "Idempotency-Key used before"
 
     def __init__(self) -> None:
         super().__init__(
@@ -54,7 +70,11 @@ class KeyReused(DeskError):
 
 
 class TicketChanged(DeskError):
-    """A ticket that is no longer as the client last saw it."""
+    """The ticket has changed since the client read it."""
+
+    code = "precondition-failed"
+    kind = ErrorKind.CONFLICT
+    title = "Changed meanwhile"
 
     def __init__(self) -> None:
         super().__init__(

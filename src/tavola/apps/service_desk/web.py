@@ -15,15 +15,7 @@ from pydantic_core import to_json
 
 from tavola.apps.service_desk import service
 from tavola.apps.service_desk.domain import CALLER_CHARACTERS_MAX, RECENT_MAX, TICKET_KB_MAX
-from tavola.apps.service_desk.errors import (
-    CallerRefused,
-    DeskError,
-    KeyReused,
-    TextRefused,
-    TicketChanged,
-    TicketMissing,
-    TicketTooLarge,
-)
+from tavola.apps.service_desk.errors import CallerRefused
 from tavola.apps.service_desk.model import Ticket, Tickets
 from tavola.apps.service_desk.pages import add_pages, desk_of, new_pages
 from tavola.apps.service_desk.store import ServiceDeskStore
@@ -132,10 +124,6 @@ def create(settings: Settings) -> FastAPI:
         body_bytes_max=BODY_BYTES_MAX,
     )
 
-    async def refuse(request: Request, error: DeskError) -> Response:
-        return problem_of_desk(error).response(request.scope["path"])
-
-    application.add_exception_handler(DeskError, refuse)  # type: ignore[arg-type]  # as Starlette has it
     _add_routes(application)
     add_pages(application, pages)
     return application
@@ -261,25 +249,6 @@ def moment(at: datetime) -> str:
 def digest_of(content: bytes) -> str:
     """Return the ETag of a ticket, which has no number of its version: that of the whole representation."""
     return etag_of(blake2b(content, digest_size=12).hexdigest())
-
-
-def problem_of_desk(error: DeskError) -> ProblemError:
-    """Return what an error of the desk is over HTTP."""
-    match error:
-        case TicketMissing():
-            return ProblemError(404, "not-found", "No such ticket", str(error))
-        case TicketTooLarge():
-            return ProblemError(413, "item-too-large", "Ticket too large", str(error))
-        case TicketChanged():
-            return ProblemError(412, "precondition-failed", "Changed meanwhile", str(error))
-        case KeyReused():
-            return ProblemError(422, "idempotency-mismatch", "Idempotency-Key used before", str(error))
-        case CallerRefused():
-            return ProblemError(422, "caller-refused", "Caller refused", str(error))
-        case TextRefused():
-            return ProblemError(422, "invalid", "Invalid request", str(error))
-        case _:
-            raise error
 
 
 def _no_key() -> ProblemError:

@@ -8,7 +8,7 @@ from tavola.apps.shell import charts
 from tavola.apps.shell.application import Shell, new_application, problem_answer, shell_of, wants_page
 from tavola.apps.shell.declarations import problems
 from tavola.apps.shell.etags import etag_of, not_modified, require_match
-from tavola.apps.shell.followers import Follower, Projecting, cause_of
+from tavola.apps.shell.followers import Follower, StreamProjector, describe_cause
 from tavola.apps.shell.pages import Link, Pages
 from tavola.apps.shell.paging import Paged, next_query, page_response
 from tavola.apps.shell.problems import field_errors, member_of, problem_of
@@ -19,9 +19,11 @@ from tavola.apps.shell.requests import (
     Limit,
     cursor_of,
     idempotency_key,
+    invalid_parameter,
     limit_of,
     parameters,
 )
+from tavola.apps.shell.responses import JSON, json_response, resource_path
 from tavola.apps.shell.start import Mounted, Start, start_page
 from tavola.apps.shell.stores import (
     OpenedStore,
@@ -44,6 +46,7 @@ from tavola.web import (
 )
 
 __all__ = [
+    "JSON",
     "Address",
     "AddressTaken",
     "Cursor",
@@ -57,20 +60,22 @@ __all__ = [
     "Paged",
     "Pages",
     "ProblemError",
-    "Projecting",
     "RunningServer",
     "Secrets",
     "Settings",
     "SettingsRefused",
     "Shell",
     "Start",
+    "StreamProjector",
     "Upload",
-    "cause_of",
     "charts",
     "cursor_of",
+    "describe_cause",
     "etag_of",
     "field_errors",
     "idempotency_key",
+    "invalid_parameter",
+    "json_response",
     "limit_of",
     "member_of",
     "new_application",
@@ -85,6 +90,7 @@ __all__ = [
     "problems",
     "ready_tables",
     "require_match",
+    "resource_path",
     "running_server",
     "serve",
     "shell_of",

@@ -1,8 +1,14 @@
-"""Followers: a task that counts a table's changes as they come, for as long as an application runs.
+"""Followers: background tasks that apply a table's stream to a projector while an application runs.
 
-It goes on where it stopped. Where there is nothing to go on from, or the stream has a gap, it begins to listen first and then
-brings the numbers to what the table says, so that nothing falls between. What fails, whatever it is, is told and tried again, later each
-time, and no change is passed over.
+A follower continues at its stored checkpoint. Without one, or when the stream lost records, it subscribes first and then
+rebuilds the numbers from the table, so that no change falls between the two:
+
+    checkpoint ──► subscribe ────────────► apply batch ──► acknowledge ──► store checkpoint ─┐
+    none, gap  ──► subscribe ──► rebuild ──►    ▲ retried until it succeeds                  │
+                                                └────────────────────────────────────────────┘
+
+Every failure is logged and retried, with growing pauses; no change is skipped. Cost: one read of the stream per `poll_s`. What it
+gives up: numbers lag behind the table (see `lag_s`), and a batch that can never be applied stops the follower's progress.
 """
 
 from __future__ import annotations
@@ -25,37 +31,37 @@ from tavola import (
     StreamError,
     Table,
 )
-from tavola.apps.shell.places import Place, room_in
+from tavola.apps.shell.checkpoints import FollowerCheckpoint
 from tavola.clock import SYSTEM_CLOCK, monotonic
-from tavola.patterns import Projected, ProjectionFailed, Rebuilt
+from tavola.patterns import Projected, ProjectionFailed, ProjectionMark, Rebuilt
 from tavola.web import describe_frames
 
 State = Literal["stopped", "starting", "rebuilding", "following", "failing"]
 
 BACKOFF_S = 0.2
 BACKOFF_MAX_S = 30.0
-GATHER_S = 0.05  # between two batches: changes that are counted together cost less than one after another
-SAY_AGAIN_S = 300.0  # between two lines in the log about what goes on failing
+BATCH_PAUSE_S = 0.05  # between two batches: larger batches cost less per change
+LOG_INTERVAL_S = 300.0  # between two log lines about one continuing failure
 
 _log = logging.getLogger("tavola.apps")
 
 
-class Projecting(Protocol):
-    """What keeps numbers by a stream: a `Projector` on an `AsyncConnection`, or something of the same face."""
+class StreamProjector(Protocol):
+    """What a follower runs: a `Projector` on an `AsyncConnection`, or an object with the same methods."""
 
     name: str
 
     def apply(self, records: Iterable[Any], /) -> Coroutine[Any, Any, Projected]:
-        """Count changes."""
+        """Apply changes to the numbers."""
         ...
 
     def rebuild(self) -> Coroutine[Any, Any, Rebuilt]:
-        """Bring the numbers to what the table says."""
+        """Correct the numbers to agree with the table."""
         ...
 
 
-class Unfollowed(StreamError):
-    """A table whose stream is switched off: nobody tells what is written to it."""
+class StreamSwitchedOff(StreamError):
+    """The table's stream was switched off, so later writes cannot be followed."""
 
     def __init__(self, table: str) -> None:
         self.table = table
@@ -66,15 +72,15 @@ class Unfollowed(StreamError):
 
 
 class Follower:
-    """A projector that follows a table's stream: `async with Follower(numbers, Desk, db): …`.
+    """Applies a table's stream to a projector: `async with Follower(numbers, Desk, db): …`.
 
-    `generation` grows whenever numbers changed, so that what is made of them can be kept until then. How far it has read is
-    kept beside the projector's marks; `checkpoint` is a file for it where that cannot be.
+    `generation` grows whenever the numbers change, so that values computed from them can be cached until then. The checkpoint is
+    stored beside the projector's marks; `checkpoint` is a file to use where the projector has none or the item may not be written.
     """
 
     def __init__(
         self,
-        projector: Projecting,
+        projector: StreamProjector,
         table: type[Table],
         db: AsyncConnection,
         *,
@@ -90,48 +96,49 @@ class Follower:
         self.clock = clock
         self.name = name or projector.name
         self.state: State = "stopped"
-        self.error: Exception | None = None  # what it failed with, for as long as it does
+        self.error: Exception | None = None  # the current failure, until the next success
         self.generation = 0
         self.counted = 0
         self.failures = 0
-        self._place = Place(db, room_in(projector), projector.name, checkpoint)
+        self._checkpoint = FollowerCheckpoint(db, _mark_class(projector), projector.name, checkpoint)
         self._task: asyncio.Task[None] | None = None
         self._subscription: AsyncSubscription | None = None
         self._stopping = False
         self._wake = asyncio.Event()
-        self._news = asyncio.Event()  # set when it looked, failed or ended; each is waited for once
-        self._looks = 0  # how often the stream was read to its end
-        self._behind_since_s: float | None = None
-        self._whole_at_s: float | None = None  # when it saw the end of the stream last, or was started
-        self._unsaved: Exception | None = None  # why its place could not be kept the last time
-        self._said_s: float | None = None  # when the log was told of a failure last
+        self._progress = asyncio.Event()  # set after a poll, a failure and the end, then replaced
+        self._polls = 0  # how often the end of the stream was reached
+        self._behind_since_s: float | None = None  # time of the oldest change that is not applied yet
+        self._up_to_date_s: float | None = None  # when the end of the stream was last reached, or the start
+        self._checkpoint_error: Exception | None = None  # why the checkpoint was not stored last time
+        self._logged_s: float | None = None  # when the current failure was last logged
 
     @property
     def lag_s(self) -> float:
-        """How old the oldest change is that is not counted yet; 0: none waits.
+        """Age of the oldest change that is not applied yet; 0 if none is waiting.
 
-        Where it cannot know, because it does not follow, since when that is so: the last time that it saw the stream's end, or its start.
+        While it is not following, that age is unknown, and this is the time since the end of the stream was last reached, or since
+        the start.
         """
         since_s = self._behind_since_s
         if since_s is None and self.state not in ("following", "stopped"):
-            since_s = self._whole_at_s
+            since_s = self._up_to_date_s
         return 0.0 if since_s is None else max(0.0, self.clock.now() - since_s)
 
     @property
     def running(self) -> bool:
-        """Whether it counts changes, or is about to again."""
+        """Whether the task runs, be it applying changes or waiting to retry."""
         return self._task is not None and not self._task.done()
 
     def start(self) -> None:
-        """Begin to follow, on the running loop."""
+        """Start the task on the running loop."""
         assert self._task is None, "a follower is started once"
         self._stopping = False
         self.state = "starting"
-        self._whole_at_s = self.clock.now()
-        self._task = asyncio.create_task(self._live(), name=f"follower {self.name}")
+        self._up_to_date_s = self.clock.now()
+        self._task = asyncio.create_task(self._run(), name=f"follower {self.name}")
 
     async def stop(self) -> None:
-        """End it; a batch under way is counted first, and what it failed with is not raised again."""
+        """Stop the task after the batch that is being applied; its failures are not raised again."""
         task, self._task = self._task, None
         if task is None:
             return
@@ -139,34 +146,34 @@ class Follower:
         self._wake.set()
         try:
             await task
-            await self._keep(now=True)
+            await self._store_checkpoint(now=True)
         finally:
             self.state = "stopped"
-            self._tell()
+            self._announce_progress()
 
-    async def catch_up(self, *, patient: bool = True) -> None:
-        """Return once everything is counted that was written before this was called, or it does not run any more.
+    async def catch_up(self, *, fail_fast: bool = False) -> None:
+        """Wait until every change written before this call is applied, or the task has ended.
 
-        Who is not patient is told with an error where it fails, and does not wait until that is over.
+        With `fail_fast`, a failure is raised here instead of waiting until a retry succeeds.
         """
-        wanted = self._looks + 2  # the look that is under way may have begun before
-        while self.running and self._looks < wanted:
-            if not patient and self.error is not None:
+        target = self._polls + 2  # the poll under way may have begun before this call
+        while self.running and self._polls < target:
+            if fail_fast and self.error is not None:
                 raise self.error
             self._wake.set()
-            await self._news.wait()
+            await self._progress.wait()
 
-    async def begin_here(self) -> None:
-        """Note that everything is counted that was written so far, by whoever counted it; for one that does not run."""
-        assert self._task is None, "a follower that runs knows where it is"
-        await self._place.forget()
-        subscription = await self.db.subscribe(self.table, checkpoint=self._place, follow=False)
+    async def skip_to_end(self) -> None:
+        """Store a checkpoint at the end of the stream: the numbers already include everything; only before `start`."""
+        assert self._task is None, "a running follower has its own checkpoint"
+        await self._checkpoint.discard()
+        subscription = await self.db.subscribe(self.table, checkpoint=self._checkpoint, follow=False)
         subscription.close()
-        self._place.whole = True
-        await self._place.flush(now=True)
+        self._checkpoint.complete = True
+        await self._checkpoint.flush(now=True)
 
     def wake(self) -> None:
-        """Look for changes now and not at the next turn."""
+        """Poll now instead of at the next interval."""
         self._wake.set()
 
     async def __aenter__(self) -> Follower:
@@ -180,111 +187,110 @@ class Follower:
 
     # The task.
 
-    async def _live(self) -> None:
+    async def _run(self) -> None:
         attempt = 0
         try:
             while not self._stopping:
-                looks = self._looks
+                polls = self._polls
                 try:
                     await self._follow()
                 except (RecordsLost, CheckpointRefused) as error:
                     _log.warning(
-                        "%s: %s; its numbers are made anew from the table", self.name, cause_of(error)
+                        "%s: %s; its numbers are made anew from the table", self.name, describe_cause(error)
                     )
-                    attempt = attempt + 1 if self._looks == looks else 0
-                    await self._begin_anew(attempt)
-                except Exception as error:  # noqa: BLE001 - a bug too: who stands still for good counts nothing
-                    self._fail(error)
-                    attempt = attempt + 1 if self._looks == looks else 1
+                    attempt = attempt + 1 if self._polls == polls else 0
+                    await self._discard_checkpoint(attempt)
+                except Exception as error:  # noqa: BLE001 - bugs too: a task that ended would never count again
+                    self._record_failure(error)
+                    attempt = attempt + 1 if self._polls == polls else 1
                     await self._back_off(attempt)
         finally:
             self.state = "stopped"
-            self._tell()
+            self._announce_progress()
 
     async def _follow(self) -> None:
-        subscription = self._subscription or await self._begin()
+        subscription = self._subscription or await self._subscribe()
         self._subscription = subscription
         while not self._stopping:
             batch = await subscription.take()
-            if self._place.jumped:
+            if self._checkpoint.stream_replaced:
                 _log.warning(
                     "%s: the table has another stream now; its numbers are made anew from the table",
                     self.name,
                 )
                 await self._rebuild()
             if batch is None:
-                await self._at_the_end(subscription)
-            elif await self._count(batch):
+                await self._wait_at_end(subscription)
+            elif await self._apply(batch):
                 subscription.acknowledge()
-                self._place.took(batch.changes)
-                await self._keep()
-                await self._pause(GATHER_S)
+                self._checkpoint.note_changes(batch.changes)
+                await self._store_checkpoint()
+                await self._pause(BATCH_PAUSE_S)
 
-    async def _begin(self) -> AsyncSubscription:
-        """Return a subscription from where the numbers are whole; they are made so where there is no such place."""
-        found = await self._place.find()
-        subscription = await self.db.subscribe(self.table, checkpoint=self._place, follow=False)
-        if not found:
+    async def _subscribe(self) -> AsyncSubscription:
+        """Subscribe at the checkpoint; without one, subscribe at the end of the stream and rebuild the numbers."""
+        resumed = await self._checkpoint.open()
+        subscription = await self.db.subscribe(self.table, checkpoint=self._checkpoint, follow=False)
+        if not resumed:
             await self._rebuild()
-        await self._keep(now=True)
+        await self._store_checkpoint(now=True)
         return subscription
 
-    async def _begin_anew(self, attempt: int) -> None:
+    async def _discard_checkpoint(self, attempt: int) -> None:
         self._subscription = None
         try:
-            await self._place.forget()
-        except Exception as error:  # noqa: BLE001 - the next attempt finds the same, and forgets it then
-            self._fail(error)
+            await self._checkpoint.discard()
+        except Exception as error:  # noqa: BLE001 - the next attempt meets the same checkpoint and discards it
+            self._record_failure(error)
         if attempt > 1:
             await self._back_off(attempt)
 
     async def _rebuild(self) -> None:
         self.state = "rebuilding"
         await self.projector.rebuild()
-        self._place.whole, self._place.jumped = True, False
+        self._checkpoint.complete, self._checkpoint.stream_replaced = True, False
         self.generation += 1
-        self._fine()
+        self._record_success()
 
-    async def _count(self, batch: ChangeBatch) -> bool:
-        """Count a batch, however often that takes; false: it was stopped before."""
+    async def _apply(self, batch: ChangeBatch) -> bool:
+        """Apply a batch, retrying until it succeeds; return false if the follower was stopped before."""
         self._behind_since_s = batch.changes[0].at.timestamp()
         attempt = 0
         while not self._stopping:
             try:
-                done = await self.projector.apply(batch.changes)
-                if done.failed:
-                    raise ProjectionFailed(done.failed)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the batch comes again
-                self._fail(error)
+                result = await self.projector.apply(batch.changes)
+                if result.failed:
+                    raise ProjectionFailed(result.failed)
+            except Exception as error:  # noqa: BLE001 - of any kind: the batch is tried again
+                self._record_failure(error)
                 attempt += 1
                 await self._back_off(attempt)
             else:
-                self._fine()
+                self._record_success()
                 self.counted += len(batch)
                 self.generation += 1
                 return True
         return False
 
-    async def _at_the_end(self, subscription: AsyncSubscription) -> None:
+    async def _wait_at_end(self, subscription: AsyncSubscription) -> None:
         if subscription.ended:
-            raise Unfollowed(self.db.context.name_of(self.table))
+            raise StreamSwitchedOff(self.db.context.name_of(self.table))
         self._behind_since_s = None
-        self._whole_at_s = self.clock.now()
-        self._looks += 1
-        await self._keep()
-        self._fine()
-        self._tell()
+        self._up_to_date_s = self.clock.now()
+        self._polls += 1
+        await self._store_checkpoint()
+        self._record_success()
+        self._announce_progress()
         await self._pause(self.poll_s)
 
-    async def _keep(self, *, now: bool = False) -> None:
-        """Keep how far it is; where that cannot be done, it is told, tried again, and no reason not to count."""
+    async def _store_checkpoint(self, *, now: bool = False) -> None:
         try:
-            await self._place.flush(now=now)
-        except Exception as error:  # noqa: BLE001 - a full disk, a denied write: the numbers are right all the same
-            self._unsaved = error
-            self._fail(error)
+            await self._checkpoint.flush(now=now)
+        except Exception as error:  # noqa: BLE001 - a full disk or a denied write does not make the numbers wrong
+            self._checkpoint_error = error
+            self._record_failure(error)
         else:
-            self._unsaved = None
+            self._checkpoint_error = None
 
     async def _back_off(self, attempt: int) -> None:
         await self._pause(min(BACKOFF_S * 2 ** min(attempt, 16), BACKOFF_MAX_S))
@@ -297,28 +303,32 @@ class Follower:
             pass
         self._wake.clear()
 
-    def _tell(self) -> None:
-        """Let those look who wait for news."""
-        news, self._news = self._news, asyncio.Event()
-        news.set()
+    def _announce_progress(self) -> None:
+        progress, self._progress = self._progress, asyncio.Event()
+        progress.set()
 
-    def _fine(self) -> None:
-        if self._unsaved is None:
-            self.state, self.error, self._said_s = "following", None, None
+    def _record_success(self) -> None:
+        if self._checkpoint_error is None:
+            self.state, self.error, self._logged_s = "following", None, None
 
-    def _fail(self, error: Exception) -> None:
+    def _record_failure(self, error: Exception) -> None:
         self.failures += 1
         self.state, self.error = "failing", error
-        if self._said_s is None or monotonic() - self._said_s >= SAY_AGAIN_S:  # not at every attempt
-            self._said_s = monotonic()
-            _log.error("%s cannot be followed: %s; it is tried again", self.name, cause_of(error))
-        self._tell()
+        if self._logged_s is None or monotonic() - self._logged_s >= LOG_INTERVAL_S:
+            self._logged_s = monotonic()
+            _log.error("%s cannot be followed: %s; it is tried again", self.name, describe_cause(error))
+        self._announce_progress()
 
 
-def cause_of(error: BaseException) -> str:
-    """Return what the log says of an error: the sentence of one that holds nothing that was sent, else its kind and place."""
+def _mark_class(projector: object) -> type[ProjectionMark] | None:
+    mark = getattr(projector, "mark", None)
+    return mark if isinstance(mark, type) and issubclass(mark, ProjectionMark) else None
+
+
+def describe_cause(error: BaseException) -> str:
+    """Return what the log says of an error: its message if that quotes no user data, else its type and location."""
     if isinstance(error, ProjectionFailed) and error.failed:
-        return f"{len(error.failed)} records, {cause_of(error.failed[0].error)}"
+        return f"{len(error.failed)} records, {describe_cause(error.failed[0].error)}"
     if isinstance(error, Fault | StreamError | CheckpointRefused | OSError):
         return f"{type(error).__name__}: {error}"
     return describe_frames(error)

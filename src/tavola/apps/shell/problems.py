@@ -23,7 +23,9 @@ from tavola import (
     UniqueTaken,
     ValidationFault,
 )
+from tavola.apps.errors import ApplicationError
 from tavola.errors import ErrorKind
+from tavola.patterns import BlobDamaged, BlobMissing
 from tavola.web import HTTP_STATUSES, ProblemError, not_found, of_status
 
 RETRY_AFTER_S = 1  # a throttle or a conflict is usually over by then
@@ -81,6 +83,13 @@ _TEXTS: Mapping[str, tuple[str, str]] = {  # title and detail by code
         "Failed before",
         "The request with this Idempotency-Key failed for good. Mend it, and send it with a new key.",
     ),
+    "history-ahead": (
+        "Set back",
+        (
+            "The current record is behind its history: it was set back or removed past this application. Verify it; nothing can "
+            "be changed before whoever runs this has restored it from its last version."
+        ),
+    ),
     "in-the-way": (
         "Something is in the way",
         (
@@ -94,13 +103,6 @@ _TEXTS: Mapping[str, tuple[str, str]] = {  # title and detail by code
     ),
 }
 _UNAVAILABLE: Mapping[str, tuple[str, int]] = {  # detail and seconds to wait, by code; the status is 503
-    "blob-lost": (
-        (
-            "The blob store of this application lacks a part of this record, or has another. Was it written with other --state or "
-            "--blobs? Whoever runs this puts it back."
-        ),
-        60,
-    ),
     "store-busy": (f"The store did a part of it only. {_SEND_AGAIN}", RETRY_AFTER_S),
     "store-unusable": (
         "The store cannot be read or written. Whoever runs this finds the reason in the log.",
@@ -137,6 +139,18 @@ def problem_of(error: BaseException, *, conditional: bool = False) -> ProblemErr
                 else "Nothing was done; send it again in a moment."
             )
             return _unavailable("store-unreachable", f"The store does not answer. {consequence}", seconds=5)
+        case BlobMissing() | BlobDamaged():
+            state = "is missing" if isinstance(error, BlobMissing) else "is not as it was written"
+            detail = (
+                f"The large part of this record, {error.blob.size:,} bytes beside the table, {state} in the blob store. Whoever runs "
+                "this brings it back from a backup, or starts with the --state or --blobs that it was written with."
+            )
+            return _unavailable(error.code, detail, seconds=60)
+        case ApplicationError():
+            status = 412 if error.code == "precondition-failed" else HTTP_STATUSES[error.kind]
+            return ProblemError(
+                status, error.code, error.title, error.detail, headers=error.headers, **error.extensions
+            )
         case TavolaError():
             return _of_code(error, conditional=conditional)
         case _:

@@ -95,14 +95,14 @@ def limit_of(request: Request, default: int = LIMIT, most: int = LIMIT_MAX) -> i
         return default
     if told.isascii() and told.isdigit() and len(told) <= 6 and 1 <= int(told) <= most:
         return int(told)
-    raise _refused("query", "limit", f"Give a whole number from 1 to {most}.")
+    raise invalid_parameter("limit", f"Give a whole number from 1 to {most}.")
 
 
 def cursor_of(request: Request) -> str | None:
     """Return where a list goes on; None: at its beginning."""
     told = request.query_params.get("cursor")
     if told is not None and len(told) > CURSOR_CHARACTERS_MAX:
-        raise _refused("query", "cursor", "It is none of ours: give `next` of the page before.")
+        raise invalid_parameter("cursor", "It is none of ours: give `next` of the page before.")
     return told or None
 
 
@@ -113,15 +113,16 @@ def idempotency_key(request: Request) -> str | None:
         return None
     key = told[0].strip()
     if len(told) > 1 or not 1 <= len(key) <= KEY_CHARACTERS_MAX or not (key.isascii() and key.isprintable()):
-        raise _refused(
-            "header",
+        raise invalid_parameter(
             "Idempotency-Key",
             f"Give one key of 1 to {KEY_CHARACTERS_MAX} printable ASCII characters.",
+            where="header",
         )
     return key
 
 
-def _refused(where: str, name: str, detail: str) -> ProblemError:
+def invalid_parameter(name: str, detail: str, where: str = "query") -> ProblemError:
+    """Return a 422 for a query parameter or header with an invalid value."""
     return ProblemError(
         422,
         "invalid",

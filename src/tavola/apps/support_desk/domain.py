@@ -1,7 +1,7 @@
-"""Domain: what a support desk deals with, and its rules; nothing of tables.
+"""The rules of the support desk, independent of tables.
 
-A ticket begins NEW, is worked on, and ends READY or FAILED; on the way it may be escalated to an engineer. Which status
-may follow which is said once, here, and asked by whoever changes one.
+A ticket starts as NEW, is worked on, and ends as READY or FAILED; on the way it may be escalated to an engineer. `TRANSITIONS` defines
+which status may follow which.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from enum import StrEnum
 
 SUBJECT_CHARACTERS_MAX = 120
 SYMPTOM_CHARACTERS_INLINE = (
-    4_000  # what of a text stays in the ticket itself; the whole of a longer one is a blob
+    4_000  # of a text in the ticket itself; a longer text is also stored whole, as a blob
 )
 SYMPTOM_CHARACTERS_MAX = 4_000_000
-FORM_CHARACTERS_MAX = 200_000  # of a text that is typed; what is longer is a file, or comes from a program
+FORM_CHARACTERS_MAX = 200_000  # of a text in a form; longer texts are attached as files
 NOTE_CHARACTERS_MAX = 4_000
 RATING_MIN, RATING_MAX = 1, 5
-EVENTS_MAX = 999_999  # of one ticket: its sequence has six digits
-FILES_MAX = 50  # of one ticket: what ends with it goes into one transaction
+EVENTS_MAX = 999_999  # of one ticket: the sort key has six digits
+FILES_MAX = 50  # of one ticket: their expiry is set in one transaction
 
 
 class Status(StrEnum):
-    """Where a ticket stands."""
+    """The status of a ticket."""
 
     NEW = "NEW"
     PROCESSING = "PROCESSING"
@@ -35,7 +35,7 @@ class Status(StrEnum):
 
 
 class Priority(StrEnum):
-    """How much it hurts."""
+    """The priority of a ticket."""
 
     LOW = "LOW"
     MEDIUM = "MEDIUM"
@@ -44,7 +44,7 @@ class Priority(StrEnum):
 
 
 class EventKind(StrEnum):
-    """What can happen to a ticket."""
+    """The kinds of events of a ticket."""
 
     CREATED = "ticket_created"
     STATUS_CHANGED = "status_changed"
@@ -56,7 +56,7 @@ class EventKind(StrEnum):
 
 
 class Role(StrEnum):
-    """Who is logged in."""
+    """The role of a user."""
 
     CUSTOMER = "customer"
     AGENT = "agent"
@@ -70,47 +70,47 @@ TRANSITIONS: Mapping[Status, frozenset[Status]] = {
     Status.FAILED: frozenset({Status.PROCESSING, Status.ESCALATED}),
     Status.ESCALATED: frozenset({Status.PROCESSING, Status.READY, Status.FAILED}),
 }
-CLOSED = frozenset({Status.READY, Status.FAILED})
+CLOSED_STATUSES = frozenset({Status.READY, Status.FAILED})
 
 
-def allowed(before: Status, after: Status) -> bool:
-    """Return whether a ticket may go from one status to another."""
+def is_allowed(before: Status, after: Status) -> bool:
+    """Return whether a ticket may change from one status to another."""
     return after in TRANSITIONS[before]
 
 
-def subject_of(text: str) -> str:
-    """Return a line that stands for a text in a list: its first one, cut where it is too long."""
-    head = text.lstrip()[: 10 * SUBJECT_CHARACTERS_MAX]  # of a text of megabytes, no more is looked at
+def make_subject(text: str) -> str:
+    """Return a subject for a text: its first line, shortened if necessary."""
+    head = text.lstrip()[: 10 * SUBJECT_CHARACTERS_MAX]  # the rest of a long text is not searched
     line = next((line.strip() for line in head.splitlines() if line.strip()), "")
     return line if len(line) <= SUBJECT_CHARACTERS_MAX else line[: SUBJECT_CHARACTERS_MAX - 1].rstrip() + "…"
 
 
 @dataclass(frozen=True, slots=True)
 class NewTicket:
-    """What a customer asks for help with."""
+    """A ticket to open."""
 
     customer_id: str
     symptom_text: str
     priority: Priority = Priority.MEDIUM
-    subject: str | None = None  # None: the first line of the text
+    subject: str | None = None  # default: the first line of the text
     product: str | None = None
     embedding: tuple[float, ...] | None = (
-        None  # of the text, where the caller has one; then similar ones can be found
+        None  # of the text; makes the ticket appear in searches for similar ones
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Amendment:
-    """What may be changed of a ticket besides its status; None leaves a thing as it is."""
+    """Changes of a ticket other than its status; None leaves a field unchanged."""
 
     subject: str | None = None
     priority: Priority | None = None
-    product: str | None = None  # "" takes it away
+    product: str | None = None  # "" removes it
 
 
 @dataclass(frozen=True, slots=True)
 class NewFeedback:
-    """What an operator says of a ticket's answer."""
+    """An operator's feedback on the answer to a ticket."""
 
     operator_id: str
     rating: int  # 1 to 5
@@ -119,54 +119,54 @@ class NewFeedback:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
-    """How many, how much in all, and so how much on average."""
+class RunningAverage:
+    """A count and a total, and so an average."""
 
     count: int = 0
     total: Decimal = Decimal(0)
 
     @property
     def mean(self) -> Decimal | None:
-        """The average, None of nothing."""
+        """The average; None if the count is 0."""
         return self.total / self.count if self.count else None
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
-    """The numbers of one day, in UTC."""
+class DayNumbers:
+    """The numbers of one UTC day."""
 
     day: date
     opened: int = 0
     resolved: int = 0
-    resolution_s: Tally = Tally()  # of the tickets that were resolved on this day
-    satisfaction: Tally = Tally()  # of the feedback that was given on this day
+    resolution_s: RunningAverage = RunningAverage()  # of the tickets resolved on this day
+    satisfaction: RunningAverage = RunningAverage()  # of the feedback given on this day
 
 
 @dataclass(frozen=True, slots=True)
 class Dashboard:
-    """The numbers of the desk as they are now; every status, priority, rating and day is there, also with 0."""
+    """The current numbers of the desk; every status, priority, rating and day is present, even with 0."""
 
     by_status: Mapping[Status, int]
     by_priority: Mapping[Priority, int]
-    resolution_s: Tally
-    satisfaction: Tally
+    resolution_s: RunningAverage
+    satisfaction: RunningAverage
     ratings: Mapping[int, int]
-    days: tuple[Day, ...]  # oldest first
+    days: tuple[DayNumbers, ...]  # oldest first
 
     @property
     def tickets(self) -> int:
-        """How many tickets there are."""
+        """The number of tickets."""
         return sum(self.by_status.values())
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """A stretch of time, both ends in it; None is open."""
+class TimeRange:
+    """A time range, including both ends; None leaves an end open."""
 
     start: datetime | None = None
     end: datetime | None = None
 
     @property
     def empty(self) -> bool:
-        """Whether no moment is in it, because it ends before it starts."""
+        """Whether the range ends before it starts."""
         return self.start is not None and self.end is not None and self.end < self.start

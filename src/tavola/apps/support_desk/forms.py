@@ -1,4 +1,4 @@
-"""Forms: what people send from the pages. What is accepted leads back to a page (303); what is refused is shown with what was typed."""
+"""The forms of the pages. An accepted form redirects to a page (303); a refused one is shown again with its input and the errors."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ from tavola.apps.support_desk.errors import (
     TransitionRefused,
 )
 from tavola.apps.support_desk.model import Attachment
-from tavola.apps.support_desk.pages import pages_of, shown_ticket
-from tavola.apps.support_desk.resources import (
-    EscalationAsked,
-    FeedbackAsked,
-    FileNamed,
-    NoteAsked,
-    TicketAsked,
-    TicketPatch,
+from tavola.apps.support_desk.pages import pages_of, render_ticket
+from tavola.apps.support_desk.rest import FILE_BYTES_MAX, desk_of, parse_content_type
+from tavola.apps.support_desk.schemas import (
+    AttachmentName,
+    ChangeTicketRequest,
+    EscalationRequest,
+    FeedbackRequest,
+    NoteRequest,
+    OpenTicketRequest,
 )
-from tavola.apps.support_desk.rest import FILE_BYTES_MAX, desk_of, kind_of, problem_of_desk
 from tavola.patterns import IdempotencyMismatch
 
 router = APIRouter(include_in_schema=False)
 
 A = TypeVar("A", bound=BaseModel)
 
-FORM_BYTES_MAX = 8 * 1024 * 1024  # of one field; the guard takes no body that is larger
+FORM_BYTES_MAX = 8 * 1024 * 1024  # of one field; the request guard refuses larger bodies
 
 _ID = "has letters, digits and . _ : @ + -, and no blank."
-_PATTERNS = {
+_PATTERN_MESSAGES = {
     "customer_id": f"A customer's id {_ID}",
     "operator_id": f"An operator's id {_ID}",
     "engineer": f"An engineer's id {_ID}",
     "actor": f"An id {_ID}",
     "name": "A file's name has no slash, no quote and no character that cannot be seen, and is not made of dots alone.",
 }
-_NEEDED = {
+_REQUIRED = {
     "customer_id": "Say which customer it is.",
     "symptom_text": "Say what is wrong.",
     "note": "Write the note first.",
@@ -61,32 +61,32 @@ _NEEDED = {
 @router.get("/ui/tickets/new")
 async def new_ticket_page(request: Request) -> Response:
     """Show an empty form, for a customer if one is named."""
-    typed = {
+    fields = {
         "customer_id": request.query_params.get("customer", ""),
         "priority": "MEDIUM",
-        "request": _request(request),
+        "request": _new_form_key(request),
     }
-    return pages_of(request).render(request, "new_ticket.html", {"typed": typed, "errors": {}})
+    return pages_of(request).render(request, "new_ticket.html", {"typed": fields, "errors": {}})
 
 
 @router.post("/ui/tickets")
 async def open_ticket(request: Request) -> Response:
-    """Open a ticket; the form's own key makes a second click the same ticket."""
-    typed = _typed(await request.form(max_part_size=FORM_BYTES_MAX))
+    """Open a ticket; the form's key makes a second click the same request."""
+    fields = _form_fields(await request.form(max_part_size=FORM_BYTES_MAX))
     pages = pages_of(request)
     errors: Mapping[str, str]
     status = 422
-    key = typed.pop("request", "")
+    key = fields.pop("request", "")
     try:
-        _fits(typed)
-        asked = _read(TicketAsked, typed)
-        answer = await service.open_ticket(desk_of(request).store, asked.new(), request=key or None)
+        _check_length(fields)
+        body = _validate(OpenTicketRequest, fields)
+        answer = await service.open_ticket(desk_of(request).store, body.new(), idempotency_key=key or None)
     except ValidationError as error:
-        errors = complaints(error)
+        errors = form_errors(error)
     except TextTooLong:
-        typed["symptom_text"] = typed["symptom_text"][:FORM_CHARACTERS_MAX]
-        told = f"It is too long: {FORM_CHARACTERS_MAX:,} characters are the most, and what is more is cut off below."
-        errors = {"symptom_text": f"{told} Send what is left, and attach the rest as a file."}
+        fields["symptom_text"] = fields["symptom_text"][:FORM_CHARACTERS_MAX]
+        too_long = f"It is too long: {FORM_CHARACTERS_MAX:,} characters are the most, and what is more is cut off below."
+        errors = {"symptom_text": f"{too_long} Send what is left, and attach the rest as a file."}
     except IdempotencyMismatch:
         errors, status = (
             {
@@ -94,39 +94,40 @@ async def open_ticket(request: Request) -> Response:
             },
             409,
         )
-        key = _request(request)
+        key = _new_form_key(request)
     except DeskError as error:
-        problem = problem_of_desk(error)
+        problem = problem_of(error)
+        assert problem is not None
         errors, status = {"": problem.detail}, problem.status
     else:
         return pages.redirect(request, f"/ui/tickets/{answer.value.ticket_id}", done="opened")
     return pages.render(
-        request, "new_ticket.html", {"typed": {**typed, "request": key}, "errors": errors}, status=status
+        request, "new_ticket.html", {"typed": {**fields, "request": key}, "errors": errors}, status=status
     )
 
 
 @router.post("/ui/tickets/{ticket_id}/status")
 async def change_status(request: Request, ticket_id: str) -> Response:
-    """Change the status of a ticket as it was when the page was shown."""
-    typed = _typed(await request.form())
-    renamed = {**typed, "note": typed.get("status_note", ""), "actor": typed.get("status_actor", "")}
+    """Change the status of the ticket at the version that the page showed."""
+    fields = _form_fields(await request.form())
+    renamed = {**fields, "note": fields.get("status_note", ""), "actor": fields.get("status_actor", "")}
     try:
-        asked = _read(TicketPatch, renamed, only=("status", "note", "actor"))
-        assert asked.status is not None
+        body = _validate(ChangeTicketRequest, renamed, only=("status", "note", "actor"))
+        assert body.status is not None
         await service.change_status(
             desk_of(request).store,
             ticket_id,
-            Status(asked.status),
-            expected=_version(typed),
-            note=asked.note,
-            actor=asked.actor,
+            Status(body.status),
+            expected=_form_version(fields),
+            note=body.note,
+            actor=body.actor,
         )
     except (ValidationError, DeskError, ProblemError) as error:
-        return await _refused(
+        return await _render_refused(
             request,
             ticket_id,
             "status",
-            typed,
+            fields,
             error,
             {"note": "status_note", "actor": "status_actor", "": ""},
         )
@@ -136,166 +137,181 @@ async def change_status(request: Request, ticket_id: str) -> Response:
 @router.post("/ui/tickets/{ticket_id}/amendment")
 async def amend(request: Request, ticket_id: str) -> Response:
     """Change priority, subject or product."""
-    typed = _typed(await request.form())
+    fields = _form_fields(await request.form())
     try:
-        seen = _version(typed)
-        asked = _read(TicketPatch, typed, only=("priority", "subject", "product"), emptied=("product",))
+        version = _form_version(fields)
+        body = _validate(
+            ChangeTicketRequest, fields, only=("priority", "subject", "product"), emptied=("product",)
+        )
         ticket = await service.change_ticket(
-            desk_of(request).store, ticket_id, changes=asked.amendment(), expected=seen
+            desk_of(request).store, ticket_id, changes=body.amendment(), expected=version
         )
     except (ValidationError, DeskError, ProblemError) as error:
-        return await _refused(request, ticket_id, "amendment", typed, error)
-    done = "same" if ticket.version == seen else "amended"
+        return await _render_refused(request, ticket_id, "amendment", fields, error)
+    done = "same" if ticket.version == version else "amended"
     return pages_of(request).redirect(request, f"/ui/tickets/{ticket_id}", done=done)
 
 
 @router.post("/ui/tickets/{ticket_id}/escalation")
 async def escalate(request: Request, ticket_id: str) -> Response:
-    """Hand a ticket to an engineer."""
-    typed = _typed(await request.form())
+    """Assign a ticket to an engineer."""
+    fields = _form_fields(await request.form())
     try:
-        asked = _read(EscalationAsked, typed, only=("engineer", "reason"))
+        body = _validate(EscalationRequest, fields, only=("engineer", "reason"))
         await service.escalate(
             desk_of(request).store,
             ticket_id,
-            engineer=asked.engineer,
-            reason=asked.reason,
-            expected=_version(typed),
+            engineer=body.engineer,
+            reason=body.reason,
+            expected=_form_version(fields),
         )
     except (ValidationError, DeskError, ProblemError) as error:
-        return await _refused(request, ticket_id, "escalation", typed, error)
+        return await _render_refused(request, ticket_id, "escalation", fields, error)
     return pages_of(request).redirect(request, f"/ui/tickets/{ticket_id}", done="escalated")
 
 
 @router.post("/ui/tickets/{ticket_id}/notes")
 async def add_note(request: Request, ticket_id: str) -> Response:
     """Add a note to the timeline."""
-    typed = _typed(await request.form())
+    fields = _form_fields(await request.form())
     try:
-        asked = _read(NoteAsked, typed, only=("note", "actor"))
+        body = _validate(NoteRequest, fields, only=("note", "actor"))
         await service.add_note(
-            desk_of(request).store, ticket_id, asked.note, actor=asked.actor, request=_key(typed)
+            desk_of(request).store, ticket_id, body.note, actor=body.actor, idempotency_key=_form_key(fields)
         )
     except (ValidationError, DeskError, ProblemError, IdempotencyMismatch) as error:
-        return await _refused(request, ticket_id, "note", typed, error)
+        return await _render_refused(request, ticket_id, "note", fields, error)
     return pages_of(request).redirect(request, f"/ui/tickets/{ticket_id}", done="note")
 
 
 @router.post("/ui/tickets/{ticket_id}/feedback")
 async def give_feedback(request: Request, ticket_id: str) -> Response:
-    """Say what the answer was worth."""
-    typed: dict[str, Any] = _typed(await request.form())
-    told = {"yes": True, "no": False}.get(typed.get("was_helpful", ""))
-    digit = typed.get("rating", "")
+    """Store feedback on the answer."""
+    fields: dict[str, Any] = _form_fields(await request.form())
+    was_helpful = {"yes": True, "no": False}.get(fields.get("was_helpful", ""))
+    digit = fields.get("rating", "")
     rating = int(digit) if len(digit) == 1 and digit.isascii() and digit.isdigit() else None
     try:
-        asked = _read(
-            FeedbackAsked,
-            {**typed, "was_helpful": told, "rating": rating},
+        body = _validate(
+            FeedbackRequest,
+            {**fields, "was_helpful": was_helpful, "rating": rating},
             only=("operator_id", "rating", "was_helpful", "comment"),
         )
-        await service.give_feedback(desk_of(request).store, ticket_id, asked.new(), request=_key(typed))
+        await service.give_feedback(
+            desk_of(request).store, ticket_id, body.new(), idempotency_key=_form_key(fields)
+        )
     except (ValidationError, DeskError, ProblemError, IdempotencyMismatch) as error:
-        return await _refused(request, ticket_id, "feedback", typed, error)
+        return await _render_refused(request, ticket_id, "feedback", fields, error)
     return pages_of(request).redirect(request, f"/ui/tickets/{ticket_id}", done="feedback")
 
 
 @router.post("/ui/tickets/{ticket_id}/attachments")
 async def attach(request: Request, ticket_id: str) -> Response:
-    """Attach the file that was chosen."""
+    """Attach the chosen file."""
     try:
-        async with request.form() as form:  # which lets its files go
+        async with request.form() as form:  # closes its files
             file = form.get("file")
             if not isinstance(file, UploadFile) or not file.filename:
                 raise ProblemError(422, "invalid", "No file", "Choose a file first.")
-            name = FileNamed(name=file.filename.replace("\\", "/").rpartition("/")[2]).name
-            kind, data = kind_of(file.content_type), await file.read()
+            name = AttachmentName(name=file.filename.replace("\\", "/").rpartition("/")[2]).name
+            content_type, data = parse_content_type(file.content_type), await file.read()
         if len(data) > FILE_BYTES_MAX:
             raise ProblemError(413, "too-large", "Too large", f"A file may have {FILE_BYTES_MAX:,} bytes.")
 
-        def judge(standing: Attachment | None) -> None:
-            if standing is not None and not service.same_file(standing, kind, data):
+        def check_existing(existing: Attachment | None) -> None:
+            if existing is not None and not service.is_same_file(existing, content_type, data):
                 raise AttachmentExists(ticket_id, name)
 
         await service.attach(
-            desk_of(request).store, ticket_id, name=name, content_type=kind, data=data, judge=judge
+            desk_of(request).store,
+            ticket_id,
+            name=name,
+            content_type=content_type,
+            data=data,
+            check_existing=check_existing,
         )
     except (ValidationError, DeskError, ProblemError) as error:
-        return await _refused(request, ticket_id, "attachment", {}, error, {"name": "file", "": "file"})
+        return await _render_refused(
+            request, ticket_id, "attachment", {}, error, {"name": "file", "": "file"}
+        )
     return pages_of(request).redirect(request, f"/ui/tickets/{ticket_id}", done="attached")
 
 
 @router.post("/ui/tickets/{ticket_id}/attachments/delete")
 async def detach(request: Request, ticket_id: str) -> Response:
-    """Take a file off a ticket."""
-    typed = _typed(await request.form())
-    await service.detach(desk_of(request).store, ticket_id, typed.get("name", ""))
+    """Remove a file from a ticket."""
+    fields = _form_fields(await request.form())
+    await service.detach(desk_of(request).store, ticket_id, fields.get("name", ""))
     return pages_of(request).redirect(request, f"/ui/tickets/{ticket_id}", done="detached")
 
 
-async def _refused(
+async def _render_refused(
     request: Request,
     ticket_id: str,
     form: str,
-    typed: Mapping[str, str],
+    fields: Mapping[str, str],
     error: ValidationError | DeskError | ProblemError | IdempotencyMismatch,
     names: Mapping[str, str] | None = None,
 ) -> Response:
-    """Return the ticket as it is now, with the form that was refused and why."""
+    """Return the page of the ticket as it is now, with the refused form and the reason."""
     if isinstance(error, TicketChanged | TransitionRefused):
-        told = (
+        conflict = (
             "Somebody changed this ticket while you looked at it, and nothing of yours was saved. "
             "This is how it is now; look, and send it again if it still holds."
             if isinstance(error, TicketChanged)
-            else problem_of_desk(error).detail
+            else error.detail
         )
-        return await shown_ticket(request, ticket_id, status=409, form=form, typed=typed, conflict=told)
+        return await render_ticket(
+            request, ticket_id, status=409, form=form, form_input=fields, conflict=conflict
+        )
     if isinstance(error, ValidationError):
-        errors, status = complaints(error), 422
+        errors, status = form_errors(error), 422
     elif isinstance(error, IdempotencyMismatch):
         errors, status = (
             {"": "This form was sent before with other words. Look above; then send it again."},
             409,
         )
     else:
-        problem = problem_of_desk(error) if isinstance(error, DeskError) else problem_of(error)
+        problem = problem_of(error)
         assert problem is not None
         if problem.status == 404:
             raise error
         errors, status = {"": problem.detail}, problem.status
-    named = {(names or {}).get(name, name): message for name, message in errors.items()}
-    return await shown_ticket(request, ticket_id, status=status, form=form, typed=typed, errors=named)
+    field_errors_by_name = {(names or {}).get(name, name): message for name, message in errors.items()}
+    return await render_ticket(
+        request, ticket_id, status=status, form=form, form_input=fields, errors=field_errors_by_name
+    )
 
 
-def _fits(typed: Mapping[str, str]) -> None:
-    """Refuse a text that nobody typed, before it is shown in a page again."""
-    length = len(typed.get("symptom_text", ""))
+def _check_length(fields: Mapping[str, str]) -> None:
+    """Refuse a text that is too long to be shown in the form again."""
+    length = len(fields.get("symptom_text", ""))
     if length > FORM_CHARACTERS_MAX:
         raise TextTooLong("symptom text", length, FORM_CHARACTERS_MAX)
 
 
-def complaints(error: ValidationError) -> dict[str, str]:
-    """Return what is wrong with each field, in words for who filled it in."""
-    said = field_errors(error)
-    for each in error.errors(include_url=False, include_input=False):
-        name = ".".join(member_of(each["loc"]))
-        context = each.get("ctx", {})
-        match each["type"]:
+def form_errors(error: ValidationError) -> dict[str, str]:
+    """Return the error of each field, in words for the person who filled it in."""
+    messages = field_errors(error)
+    for problem in error.errors(include_url=False, include_input=False):
+        name = ".".join(member_of(problem["loc"]))
+        context = problem.get("ctx", {})
+        match problem["type"]:
             case "missing" | "string_too_short":
-                said[name] = _NEEDED.get(name, "This is needed.")
+                messages[name] = _REQUIRED.get(name, "This is needed.")
             case "string_pattern_mismatch":
-                said[name] = _PATTERNS.get(name) or _NEEDED.get(name, "This is needed.")
+                messages[name] = _PATTERN_MESSAGES.get(name) or _REQUIRED.get(name, "This is needed.")
             case "string_too_long":
-                said[name] = f"It is too long: {context.get('max_length', 0):,} characters are the most."
+                messages[name] = f"It is too long: {context.get('max_length', 0):,} characters are the most."
             case "enum" | "literal_error" | "int_type":
-                said[name] = "Choose one."
+                messages[name] = "Choose one."
             case _:
                 pass
-    return said
+    return messages
 
 
-def _typed(form: FormData) -> dict[str, str]:
-    """Return the fields of a form as text, with the line ends that texts have."""
+def _form_fields(form: FormData) -> dict[str, str]:
+    """Return the text fields of a form, with normalised line ends."""
     return {
         name: value.strip().replace("\r\n", "\n")
         for name, value in form.multi_items()
@@ -303,36 +319,38 @@ def _typed(form: FormData) -> dict[str, str]:
     }
 
 
-def _read(
-    kind: type[A],
-    typed: Mapping[str, Any],
+def _validate(
+    model: type[A],
+    fields: Mapping[str, Any],
     *,
     only: tuple[str, ...] | None = None,
     emptied: tuple[str, ...] = (),
 ) -> A:
-    """Return what a form says; a field that is empty was left out, or is to be emptied."""
-    given = {name: value for name, value in typed.items() if value not in ("", None)}
-    given |= {name: None for name in emptied if typed.get(name) == ""}
-    return kind.model_validate({name: value for name, value in given.items() if only is None or name in only})
+    """Return the form's fields as a request model; an empty field is absent, or None if it is in `emptied`."""
+    values = {name: value for name, value in fields.items() if value not in ("", None)}
+    values |= {name: None for name in emptied if fields.get(name) == ""}
+    return model.model_validate(
+        {name: value for name, value in values.items() if only is None or name in only}
+    )
 
 
-def _version(typed: Mapping[str, str]) -> int:
+def _form_version(fields: Mapping[str, str]) -> int:
     """Return the version of the ticket that the form was made for."""
-    told = typed.get("version", "")
-    if not (told.isascii() and told.isdigit() and len(told) < 10):
+    text = fields.get("version", "")
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise ProblemError(
             422,
             "invalid",
             "Invalid form",
             "The form does not say which version of the ticket it is for; reload the page.",
         )
-    return int(told)
+    return int(text)
 
 
-def _key(typed: Mapping[str, str]) -> str | None:
-    """Return the form's own key, by which a second click is the same request."""
-    return typed.get("request") or None
+def _form_key(fields: Mapping[str, str]) -> str | None:
+    """Return the form's key, which makes a second click the same request."""
+    return fields.get("request") or None
 
 
-def _request(request: Request) -> str:
+def _new_form_key(request: Request) -> str:
     return desk_of(request).store.db.context.entropy.uuid()

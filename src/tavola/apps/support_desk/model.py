@@ -1,12 +1,12 @@
-"""Model: the desk's two tables, what lives in them, and every way in which it is asked.
+"""The two tables of the support desk, their items and access patterns.
 
-`prod-tickets-unified` holds tickets with what hangs on them (feedback, events, attachments) in one collection, and beside
-these sessions, answers to requests, cached answers and embeddings. What hangs on a ticket sorts as it is wanted: backwards the ticket itself, what was
-said of it, its files, and then its events from the last one on, so that one short query gives all that a page shows. `prod-metrics` holds the numbers; it is a table of its own
-because a projector must not read a stream of what it writes.
+`prod-tickets-unified` holds each ticket with its feedback, events and attachments in one item collection, and besides these sessions,
+request outcomes, cached answers and embeddings. The sort keys of a ticket's collection are chosen so that a page needs one short query:
+read backwards, it returns the ticket itself, its feedback, its files, and then its events from the last one on. `prod-metrics` holds the
+dashboard's numbers; it is a separate table because a projector must not read a stream of its own writes.
 
-A list gives a `TicketSummary`: what the indexes project, so that twenty of them are one cheap read. Six indexes answer seven access
-patterns: `operator_index` serves feedback by operator and escalations by engineer, told apart by their keys.
+Lists return a `TicketSummary`: the attributes that the indexes project, so that twenty of them are one cheap read. Six indexes serve seven
+access patterns: `operator_index` holds feedback by operator and escalations by engineer, under different keys.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from tavola.apps.support_desk.domain import (
 )
 from tavola.patterns import Blob, CacheEntry, Metric, Outcome, ProjectionMark, Session
 
-SHARDS = 4  # of what every ticket of a status, or every ticket, would share: 4,000 writes a second
+SHARDS = 4  # of the partitions that all tickets, or all of a status, share: 4,000 writes per second
 SUMMARY = (
     "entity_type",
     "ticket_id",
@@ -67,7 +67,7 @@ Note = Annotated[str, Field(min_length=1, max_length=NOTE_CHARACTERS_MAX)]
 
 
 _COUNTED = {"entity_type": {"S": ["ticket", "feedback"]}}
-NUMBERS = Consumer(  # where a Lambda function keeps them; it is mapped as `numbers.MAPPING` says
+NUMBERS = Consumer(  # for a Lambda function; `metrics.MAPPING` is its event source mapping
     "numbers",
     handler="desk_numbers.handler",
     batch_size=100,
@@ -81,12 +81,12 @@ NUMBERS = Consumer(  # where a Lambda function keeps them; it is mapped as `numb
     ),
     failures="sqs",
     needs_old=True,
-    writes=("Number", "Counted"),
-    idempotent=True,  # each record leaves a mark, in the transaction that adds its share
+    writes=("DeskMetric", "MetricMark"),
+    idempotent=True,  # the transaction that counts a record also writes its mark
 )
 
 
-# tavola: ignore[encryption-missing] AWS's own key encrypts it at rest; a key of their own is for who deploys it to name
+# tavola: ignore[encryption-missing] an AWS-owned key encrypts it at rest; whether to use another is a decision of the deployment
 class Tickets(
     Table,
     name="prod-tickets-unified",
@@ -100,7 +100,7 @@ class Tickets(
     tags={"Environment": "production", "Application": "ai-technical-support"},
     consumers=(NUMBERS,),
 ):
-    """Everything of the desk but its numbers."""
+    """Everything of the desk except its numbers."""
 
     customer_index = Gsi(pk="GSI1PK", sk="GSI1SK", projection=SUMMARY, name="GSI1-customer-index")
     status_index = Gsi(pk="GSI2PK", sk="GSI2SK", projection=SUMMARY, name="GSI2-status-index")
@@ -152,19 +152,17 @@ class Ticket(
     priority: Attr[Priority] = attr(default=Priority.MEDIUM)
     subject: Attr[Line]
     symptom_text: Attr[Annotated[str, Field(min_length=1, max_length=SYMPTOM_CHARACTERS_INLINE)]]
-    full_text: Attr[Blob | None] = attr(default=None)  # where symptom_text is only the beginning
+    full_text: Attr[Blob | None] = attr(default=None)  # if symptom_text is only the beginning
     product: Attr[Line | None] = attr(default=None)
     created_at: Attr[datetime]
     updated_at: Attr[datetime]
-    completed_at: Attr[datetime | None] = attr(default=None)  # of one that is READY
-    assigned_to: Attr[Identifier | None] = attr(
-        default=None, distinct=50
-    )  # the engineer of one that is escalated
+    completed_at: Attr[datetime | None] = attr(default=None)  # set if READY
+    assigned_to: Attr[Identifier | None] = attr(default=None, distinct=50)  # the engineer, set if escalated
     escalated_at: Attr[datetime | None] = attr(default=None)
     escalation_reason: Attr[Note | None] = attr(default=None)
-    files: Attr[int] = attr(default=0)  # how many hang on it
+    files: Attr[int] = attr(default=0)  # the number of attachments
     version: Attr[int] = attr(default=0, lock=True)
-    ttl: Attr[datetime | None] = attr(default=None)  # where closed tickets are kept for a time only
+    ttl: Attr[datetime | None] = attr(default=None)  # set if closed tickets expire
 
     class Key(
         PrimaryKey["Ticket"],
@@ -192,7 +190,7 @@ class Ticket(
         customer_id: str
         created_at: Sort[datetime] = sort()
 
-    # tavola: ignore[mutable-index-key] a status changes ten times a second and is asked for as often; 2 units a move
+    # tavola: ignore[mutable-index-key] a status changes ten times a second and is queried as often; 2 units per move
     class ByCustomerAndStatus(
         Query["TicketSummary"],
         on=Tickets.customer_status_index,
@@ -206,7 +204,7 @@ class Ticket(
         status: Sort[Status] = sort()
         created_at: Sort[datetime] = sort()
 
-    # tavola: ignore[mutable-index-key] what the desk works from; an entry is a summary of 450 B, so a move is 2 units
+    # tavola: ignore[mutable-index-key] operators work from this list; an entry is a summary of 450 B, so a move costs 2 units
     class ByStatus(
         Query["TicketSummary"],
         on=Tickets.status_index,
@@ -253,7 +251,7 @@ class Ticket(
 
 
 class TicketSummary(Entity):
-    """What a list tells of a ticket."""
+    """A ticket in a list."""
 
     ticket_id: Attr[str]
     customer_id: Attr[str]
@@ -265,7 +263,7 @@ class TicketSummary(Entity):
 
 
 class Escalation(Entity):
-    """What the queue of escalated tickets tells of one."""
+    """A ticket in the list of escalations."""
 
     ticket_id: Attr[str]
     customer_id: Attr[str]
@@ -286,7 +284,7 @@ class Feedback(
     items=300_000,
     writes=(WritePattern("give feedback", "put", per_second=2, item_bytes=400, transactional=True),),
 ):
-    """What an operator thought of a ticket's answer."""
+    """An operator's feedback on the answer to a ticket."""
 
     ticket_id: Attr[Identifier]
     feedback_id: Attr[Identifier]
@@ -321,7 +319,7 @@ class Feedback(
 
 
 class FeedbackSummary(Entity):
-    """What an operator's list tells of feedback; the comment is with the ticket."""
+    """Feedback in an operator's list; the comment is with the ticket."""
 
     ticket_id: Attr[str]
     feedback_id: Attr[str]
@@ -343,18 +341,18 @@ class Event(
         ),
     ),
 ):
-    """Something that happened to a ticket. `sequence` is the ticket's version after it, so no two events share one."""
+    """An event of a ticket. `sequence` is the ticket's version after it, so no two events share one."""
 
     ticket_id: Attr[Identifier]
     at: Attr[datetime]
     sequence: Attr[int]
     kind: Attr[EventKind]
-    actor: Attr[Identifier | None] = attr(default=None)  # who did it; None: the desk itself
+    actor: Attr[Identifier | None] = attr(default=None)  # None: the desk itself
     old_status: Attr[Status | None] = attr(default=None)
     new_status: Attr[Status | None] = attr(default=None)
     note: Attr[Note | None] = attr(default=None)
     details: Attr[dict[str, str]] = attr(default_factory=dict)
-    ttl: Attr[datetime | None] = attr(default=None)  # where the audit is kept for a time only
+    ttl: Attr[datetime | None] = attr(default=None)  # set if events expire
 
     class Key(PrimaryKey["Event"], pk="TICKET#{ticket_id}", sk="EVENT#{at}#{sequence:06}"):
         ticket_id: str
@@ -378,7 +376,7 @@ class Attachment(
     items=200_000,
     writes=(WritePattern("attach a file", "put", per_second=1, item_bytes=700, transactional=True),),
 ):
-    """A file that hangs on a ticket, by its name; a large one is in the blob store, and this says where."""
+    """A file of a ticket; the body of a large one is in the blob store."""
 
     ticket_id: Attr[Identifier]
     name: Attr[Annotated[str, Field(min_length=1, max_length=255)]]
@@ -386,7 +384,7 @@ class Attachment(
     body: Attr[Blob]
     added_at: Attr[datetime]
     added_by: Attr[Identifier | None] = attr(default=None)
-    ttl: Attr[datetime | None] = attr(default=None)  # the ticket's
+    ttl: Attr[datetime | None] = attr(default=None)  # that of the ticket
 
     class Key(
         PrimaryKey["Attachment"],
@@ -419,12 +417,12 @@ class TicketVector(
     items=1_000_000,
     writes=(WritePattern("keep an embedding", "put", per_second=5, item_bytes=900, transactional=True),),
 ):
-    """What a ticket's text means, as numbers, apart from the ticket: a read of that need not carry them."""
+    """The embedding of a ticket's text; a separate item, so that reading the ticket does not read it."""
 
     ticket_id: Attr[Identifier]
     customer_id: Attr[Identifier]
     embedding: Attr[list[Annotated[float, Exact]]]
-    ttl: Attr[datetime | None] = attr(default=None)  # the ticket's
+    ttl: Attr[datetime | None] = attr(default=None)  # that of the ticket
 
     class Key(
         PrimaryKey["TicketVector"],
@@ -442,7 +440,7 @@ class Login(
     items=5_000,
     writes=(WritePattern("start or renew a session", "put", per_second=1, item_bytes=300),),
 ):
-    """A session of a person at the desk."""
+    """A session of a user."""
 
     role: Attr[Role]
     expires_at: Attr[datetime] = attr(name="ttl")
@@ -474,7 +472,7 @@ class RequestOutcome(
         ),
     ),
 ):
-    """What a request came to, kept for a day."""
+    """The stored outcome of an idempotent request, kept for a day."""
 
     expires_at: Attr[datetime] = attr(name="ttl")
 
@@ -497,7 +495,7 @@ class CachedAnswer(
     items=5_000,
     writes=(WritePattern("cache an answer", "put", per_second=0.5, item_bytes=1_000),),
 ):
-    """An answer that was expensive, kept for a quarter of an hour."""
+    """A cached answer, kept for a quarter of an hour."""
 
     expires_at: Attr[datetime] = attr(name="ttl")
 
@@ -515,19 +513,19 @@ class TicketFeedback(
     pk="TICKET#{ticket_id}",
     access=AccessPattern("a ticket with its feedback", per_second=5, items=3, item_bytes=500),
 ):
-    """A ticket and what was said of it, in one query: they stand side by side, and nothing else is read."""
+    """A ticket and its feedback, in one query: their sort keys are adjacent, so nothing else is read."""
 
     ticket_id: str
     ticket: Ticket | None = found()
     feedback: list[Feedback] = found()
 
 
-class TicketFile(
+class FullTicket(
     Collection,
     pk="TICKET#{ticket_id}",
     access=AccessPattern("a ticket with everything that hangs on it", per_second=20, items=6, item_bytes=400),
 ):
-    """What hangs on a ticket, in one query; of a long history the last events."""
+    """A ticket with its feedback, attachments and last events, in one query."""
 
     ticket_id: str
     ticket: Ticket | None = found()
@@ -550,7 +548,7 @@ class Metrics(
     """The desk's numbers."""
 
 
-class Number(
+class DeskMetric(
     Metric,
     table=Metrics,
     tag="metric",
@@ -561,14 +559,14 @@ class Number(
         ),
     ),
 ):
-    """One number of the desk; see `numbers` for which there are."""
+    """One number of the desk; `metrics` defines which there are."""
 
-    class Key(PrimaryKey["Number"], pk="METRIC#{name}", sk="{part}"):
+    class Key(PrimaryKey["DeskMetric"], pk="METRIC#{name}", sk="{part}"):
         name: str
         part: str
 
     class Of(
-        Query["Number"],
+        Query["DeskMetric"],
         on=Key,
         access=AccessPattern(
             "the dashboard's numbers", per_second=5, peak_per_second=1_500, items=150, item_bytes=120
@@ -578,18 +576,18 @@ class Number(
         part: Sort[str] = sort()
 
 
-class Counted(
+class MetricMark(
     ProjectionMark,
     table=Metrics,
     tag="mark",
     items=1_300_000,
     writes=(WritePattern("note what was counted", "put", per_second=17, item_bytes=250, transactional=True),),
 ):
-    """What an item has added to the numbers."""
+    """What an item has contributed to the numbers."""
 
     expires: Attr[datetime | None] = attr(default=None, name="ttl")
 
-    class Key(PrimaryKey["Counted"], pk="MARK#{source}", sk="{projector}"):
+    class Key(PrimaryKey["MetricMark"], pk="MARK#{source}", sk="{projector}"):
         source: str
         projector: str
 

@@ -1,8 +1,7 @@
-"""Phrases: what customers of a technical support desk write, in parts that go together.
+"""Texts for the demo data: complaints of customers, assembled from parts.
 
-A complaint is made of a device, where it stands, what is wrong with it, when that happens and what was tried, in English or Italian. Some hundred
-parts and a thousand rooms give more texts than a month has tickets, few of them with the same first line; and texts about one thing share words,
-so that similar ones can be found.
+A complaint consists of a device, its location, a symptom, when it happens and what was tried, in English or Italian. The parts combine to
+more texts than a month has tickets, and texts about one topic share words, so that similar ones can be found.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What can be wrong with one kind of device, in one language."""
+    """What can go wrong with one kind of device, in one language."""
 
     product: str
     devices: tuple[str, ...]
@@ -28,11 +27,11 @@ _ROOMS = tuple(
 )
 
 
-def text_of(topic: Topic, of: Callable[[Sequence[str]], str]) -> str:
-    """Return what a customer writes about a topic; `of` chooses."""
+def complaint_text(topic: Topic, choose: Callable[[Sequence[str]], str]) -> str:
+    """Return a customer's text about a topic; `choose` picks the parts."""
     return (
-        f"{of(topic.devices)} ({topic.room} {of(_ROOMS)}) {of(topic.symptoms)}.\n"
-        f"{of(topic.circumstances)}. {of(topic.attempts)}."
+        f"{choose(topic.devices)} ({topic.room} {choose(_ROOMS)}) {choose(topic.symptoms)}.\n"
+        f"{choose(topic.circumstances)}. {choose(topic.attempts)}."
     )
 
 

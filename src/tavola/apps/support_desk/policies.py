@@ -1,22 +1,18 @@
-"""Policies: who may do what with the desk's tables, as IAM documents.
+"""IAM policies for the desk's tables, one per role.
 
-A customer reads their own tickets and nothing else, and DynamoDB sees to it: the policy allows a query of the two customer indexes whose leading key
-is the customer's own name. There is no action for the table itself, so no ticket of another is read by its id either.
-Each document names its tables and indexes; none has a wildcard but the region and account that a caller may leave open.
+DynamoDB itself restricts customers to their own tickets: their policy allows queries of the two customer indexes whose leading key is
+the customer's name. It allows no action on the table, so no other ticket can be read by its id. Each document names its tables and
+indexes; the only wildcards are the region and account that a caller may leave open.
 
-The application's process wants `service`, and `projector` because it follows the stream itself; where the numbers are kept by a Lambda function, that
-has `projector` alone. `founder` makes the tables, once.
+The application's process needs `service`, and `projector` because it reads the stream itself; where a Lambda function maintains the
+numbers, it has `projector` alone. `founder` creates the tables, once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeAlias
-
+from tavola.apps.policy_documents import PolicyDocument, policy_document, statement, table_arn
 from tavola.apps.support_desk.model import TABLES, Metrics, Tickets
 from tavola.apps.support_desk.similar import INDEX
-
-Document: TypeAlias = dict[str, Any]
 
 _READS = ("GetItem", "BatchGetItem", "Query", "ConditionCheckItem")
 _INDEXES = (
@@ -29,78 +25,80 @@ _INDEXES = (
 )
 
 
-def customer(prefix: str = "", region: str = "*", account: str = "*") -> Document:
-    """Return what a customer may do: query their own tickets; their name is that of the IAM user."""
-    table = _arn(prefix + Tickets.settings.name, region, account)
+def customer(prefix: str = "", region: str = "*", account: str = "*") -> PolicyDocument:
+    """Return the policy of a customer: query the tickets of the IAM user's name."""
+    table = table_arn(prefix + Tickets.settings.name, region, account)
     indexes = [
         f"{table}/index/{index.name}" for index in (Tickets.customer_index, Tickets.customer_status_index)
     ]
-    statement = _allow("OwnTickets", ("Query",), indexes)
-    statement["Condition"] = {
+    own_tickets = statement("OwnTickets", ("Query",), indexes)
+    own_tickets["Condition"] = {
         "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["CUSTOMER#${aws:username}"]},
-        "Null": {"dynamodb:LeadingKeys": "false"},  # for all of no keys, anything would hold
+        "Null": {"dynamodb:LeadingKeys": "false"},  # ForAllValues is true for a request without keys
     }
-    return _document(statement)
+    return policy_document(own_tickets)
 
 
-def agent(prefix: str = "", region: str = "*", account: str = "*") -> Document:
-    """Return what an agent may do: read everything, write tickets and what hangs on them; there is no action to delete.
+def agent(prefix: str = "", region: str = "*", account: str = "*") -> PolicyDocument:
+    """Return the policy of an agent: read everything, write tickets and the items that belong to them; delete nothing.
 
-    Who may write a ticket may write all of it: a policy does not keep an agent's own program from rewriting an event, nor from
-    giving an item an end that is past. That is the application's rule, and holds for who goes through it.
+    An agent who may write a ticket may write all of it: the policy does not prevent an agent's own program from rewriting events or
+    setting an expiry in the past. The application enforces that, for callers that go through it.
     """
-    table = _arn(prefix + Tickets.settings.name, region, account)
-    written = _allow("Work", ("PutItem", "UpdateItem"), [table])
-    written["Condition"] = {
+    table = table_arn(prefix + Tickets.settings.name, region, account)
+    writes = statement("Work", ("PutItem", "UpdateItem"), [table])
+    writes["Condition"] = {
         "ForAllValues:StringLike": {
             "dynamodb:LeadingKeys": ["TICKET#*", "EMBEDDING#*", "IDEMPOTENCY#*", "CACHE#*"]
         },
         "Null": {"dynamodb:LeadingKeys": "false"},
     }
-    return _document(
-        _allow("Read", _READS, [table]),
-        _allow("Lists", ("Query",), [f"{table}/index/{index.name}" for index in _INDEXES]),
-        _allow("Similar", ("SearchVectors",), [f"{table}/index/{INDEX}"]),
-        written,
-        _allow("Numbers", ("Query",), [_arn(prefix + Metrics.settings.name, region, account)]),
+    return policy_document(
+        statement("Read", _READS, [table]),
+        statement("Lists", ("Query",), [f"{table}/index/{index.name}" for index in _INDEXES]),
+        statement("Similar", ("SearchVectors",), [f"{table}/index/{INDEX}"]),
+        writes,
+        statement("Numbers", ("Query",), [table_arn(prefix + Metrics.settings.name, region, account)]),
     )
 
 
-def service(prefix: str = "", region: str = "*", account: str = "*") -> Document:
-    """Return what the application does for people: an agent's work, sessions, and taking away what may go."""
-    table = _arn(prefix + Tickets.settings.name, region, account)
-    removed = _allow("Remove", ("DeleteItem",), [table])
-    removed["Condition"] = {
+def service(prefix: str = "", region: str = "*", account: str = "*") -> PolicyDocument:
+    """Return the policy of the application: an agent's work, sessions, and removing files, sessions and cached answers."""
+    table = table_arn(prefix + Tickets.settings.name, region, account)
+    deletions = statement("Remove", ("DeleteItem",), [table])
+    deletions["Condition"] = {
         "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["SESSION#*", "CACHE#*", "TICKET#*"]},
         "Null": {"dynamodb:LeadingKeys": "false"},
     }
-    return _document(
-        _allow("Tickets", (*_READS, "PutItem", "UpdateItem", "DescribeTable"), [table]),
-        _allow("Lists", ("Query",), [f"{table}/index/{index.name}" for index in _INDEXES]),
-        _allow("Similar", ("SearchVectors",), [f"{table}/index/{INDEX}"]),
-        removed,
-        _allow(
-            "Numbers", ("Query", "DescribeTable"), [_arn(prefix + Metrics.settings.name, region, account)]
+    return policy_document(
+        statement("Tickets", (*_READS, "PutItem", "UpdateItem", "DescribeTable"), [table]),
+        statement("Lists", ("Query",), [f"{table}/index/{index.name}" for index in _INDEXES]),
+        statement("Similar", ("SearchVectors",), [f"{table}/index/{INDEX}"]),
+        deletions,
+        statement(
+            "Numbers",
+            ("Query", "DescribeTable"),
+            [table_arn(prefix + Metrics.settings.name, region, account)],
         ),
     )
 
 
-def projector(prefix: str = "", region: str = "*", account: str = "*") -> Document:
-    """Return what the stream processor may do: read the stream, keep the numbers, and read the table to rebuild them."""
-    table = _arn(prefix + Tickets.settings.name, region, account)
-    numbers = _arn(prefix + Metrics.settings.name, region, account)
+def projector(prefix: str = "", region: str = "*", account: str = "*") -> PolicyDocument:
+    """Return the policy of the stream processor: read the stream, write the numbers, and scan the table to rebuild them."""
+    table = table_arn(prefix + Tickets.settings.name, region, account)
+    numbers = table_arn(prefix + Metrics.settings.name, region, account)
     stream = ("DescribeStream", "GetShardIterator", "GetRecords")
-    return _document(
-        _allow("Stream", stream, [f"{table}/stream/*"]),
-        _allow("Streams", ("ListStreams",), ["*"]),
-        _allow("Rebuild", ("Scan", "BatchGetItem", "GetItem", "DescribeTable"), [table]),
-        _allow("Numbers", (*_READS, "Scan", "PutItem", "UpdateItem", "DescribeTable"), [numbers]),
+    return policy_document(
+        statement("Stream", stream, [f"{table}/stream/*"]),
+        statement("Streams", ("ListStreams",), ["*"]),
+        statement("Rebuild", ("Scan", "BatchGetItem", "GetItem", "DescribeTable"), [table]),
+        statement("Numbers", (*_READS, "Scan", "PutItem", "UpdateItem", "DescribeTable"), [numbers]),
     )
 
 
-def founder(prefix: str = "", region: str = "*", account: str = "*") -> Document:
-    """Return what making the tables wants, with their settings and the vector index; no item is read or written."""
-    made = (
+def founder(prefix: str = "", region: str = "*", account: str = "*") -> PolicyDocument:
+    """Return the policy for creating the tables with their settings and the vector index; no item is read or written."""
+    actions = (
         "CreateTable",
         "DescribeTable",
         "UpdateTable",
@@ -110,22 +108,5 @@ def founder(prefix: str = "", region: str = "*", account: str = "*") -> Document
         "UpdateContinuousBackups",
         "DescribeContinuousBackups",
     )
-    tables = [_arn(prefix + table.settings.name, region, account) for table in TABLES]
-    return _document(_allow("Tables", made, tables))
-
-
-def _document(*statements: Document) -> Document:
-    return {"Version": "2012-10-17", "Statement": list(statements)}
-
-
-def _allow(sid: str, actions: Sequence[str], resources: Sequence[str]) -> Document:
-    return {
-        "Sid": sid,
-        "Effect": "Allow",
-        "Action": [f"dynamodb:{action}" for action in actions],
-        "Resource": list(resources),
-    }
-
-
-def _arn(table: str, region: str, account: str) -> str:
-    return f"arn:aws:dynamodb:{region}:{account}:table/{table}"
+    tables = [table_arn(prefix + table.settings.name, region, account) for table in TABLES]
+    return policy_document(statement("Tables", actions, tables))

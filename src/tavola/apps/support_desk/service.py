@@ -1,7 +1,7 @@
-"""Service: what the desk does, one function for each use case.
+"""The use cases of the support desk: one function each, on a `SupportDeskStore`.
 
-Each takes the store first. Reads of lists give a `Slice`: the items and a cursor that leads on, or None. What cannot be done is an error of
-`errors`, or one of Tavola's own (a bad cursor, another payload under a request's key).
+Lists are returned as a `Slice`: the items, and the cursor of the next page or None. Failures raise an error of `errors`, or one of
+Tavola's own, such as `CursorRefused` or `IdempotencyMismatch`.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
-from typing import Protocol, TypeVar
 
-from tavola import AsyncTransaction, Entity, Intent, Selection, TransactionCancelled
-from tavola.apps.support_desk import numbers
+from tavola import AsyncTransaction, Intent, Selection, TransactionCancelled
+from tavola.apps.queries import query_slice, select_between
+from tavola.apps.support_desk import metrics
 from tavola.apps.support_desk.attachments import (
     attach,
-    attachment,
-    attachment_data,
     detach,
-    same_file,
-    text_kept,
-    whole_text,
+    get_attachment,
+    is_same_file,
+    read_attachment,
+    read_full_text,
+    store_text,
 )
 from tavola.apps.support_desk.changes import (
     add_note,
@@ -36,84 +36,70 @@ from tavola.apps.support_desk.domain import (
     NewTicket,
     Role,
     Status,
-    Stretch,
-    subject_of,
+    TimeRange,
+    make_subject,
 )
-from tavola.apps.support_desk.embeddings import embed
 from tavola.apps.support_desk.errors import TicketMissing
 from tavola.apps.support_desk.model import (
     Escalation,
     Event,
     Feedback,
     FeedbackSummary,
+    FullTicket,
     Login,
     Ticket,
     TicketFeedback,
-    TicketFile,
     TicketSummary,
     TicketVector,
 )
-from tavola.apps.support_desk.similar import Hit
-from tavola.apps.support_desk.store import FeedbackGiven, Neighbour, SupportDeskStore, TicketOpened
+from tavola.apps.support_desk.similar import SimilarHit, embed
+from tavola.apps.support_desk.store import CachedNeighbour, FeedbackGiven, SupportDeskStore, TicketOpened
 from tavola.patterns import Answer, Slice
 
 __all__ = [
     "add_note",
     "attach",
-    "attachment",
-    "attachment_data",
     "change_status",
     "change_ticket",
-    "customer_tickets",
-    "dashboard",
     "detach",
     "end_escalation",
     "end_session",
     "escalate",
-    "escalations",
-    "events_of_day",
-    "feedback_by_operator",
-    "feedback_of_ticket",
+    "find_similar_tickets",
+    "find_tickets_like",
+    "get_attachment",
+    "get_full_ticket",
+    "get_ticket",
+    "get_ticket_with_feedback",
+    "get_tickets",
     "give_feedback",
-    "latest_events",
+    "is_same_file",
+    "list_customer_tickets",
+    "list_day_events",
+    "list_escalations",
+    "list_events",
+    "list_latest_events",
+    "list_operator_feedback",
+    "list_recent_tickets",
+    "list_ticket_feedback",
+    "list_tickets_by_status",
     "open_ticket",
-    "recent_tickets",
-    "same_file",
-    "session",
-    "similar_tickets",
+    "read_attachment",
+    "read_dashboard",
+    "read_full_text",
     "start_session",
-    "ticket",
-    "ticket_file",
-    "ticket_with_feedback",
-    "tickets",
-    "tickets_by_status",
-    "tickets_like",
-    "timeline",
-    "whole_text",
+    "use_session",
 ]
 
 LIMIT = 20
-FILE_ITEMS_MAX = (
-    200  # of a ticket with what hangs on it: itself, its feedback, its files, and events while there is room
-)
-HITS_MAX = 100  # of a vector search, to find enough among them that are still there
-EVER = Stretch()
-
-E = TypeVar("E", bound=Entity)
-E_co = TypeVar("E_co", bound=Entity, covariant=True)
-
-
-class _Dated(Protocol[E_co]):
-    """A moment in a sort key, as it is asked."""
-
-    def between(self, lower: datetime, upper: datetime, /) -> Selection[E_co]: ...
-    def gte(self, value: datetime, /) -> Selection[E_co]: ...
-    def lte(self, value: datetime, /) -> Selection[E_co]: ...
+FULL_TICKET_ITEMS_MAX = 200  # the ticket, its feedback and files, then events up to the limit
+HITS_MAX = 100  # of a vector search, some of whose tickets may have expired
+ALL_TIME = TimeRange()
 
 
 @dataclass(frozen=True, slots=True)
-class Similar:
-    """A ticket whose text is near another's: 0 is the same direction, 2 the opposite."""
+class SimilarTicket:
+    """A ticket with a similar text; a distance of 0 is the same direction, 2 the opposite."""
 
     ticket: Ticket
     distance: float
@@ -123,37 +109,39 @@ class Similar:
 
 
 async def open_ticket(
-    store: SupportDeskStore, new: NewTicket, *, request: str | None = None
+    store: SupportDeskStore, new: NewTicket, *, idempotency_key: str | None = None
 ) -> Answer[TicketOpened]:
-    """Open a ticket with its first event, both or none; under a request's key it is done once, and answered as often as it is asked.
+    """Open a ticket and write its first event, in one transaction.
 
-    The same key with another payload is an `IdempotencyMismatch`. `.replayed` says that it was done before.
+    With an idempotency key the ticket is opened once, and a repeated request gets the same answer with `.replayed` set. The same key
+    with another payload raises `IdempotencyMismatch`.
     """
 
     async def fill(tx: AsyncTransaction) -> TicketOpened:
-        return await _opening(store, new, tx)
+        return await _stage_new_ticket(store, new, tx)
 
-    if request is not None:
-        return await store.tickets_opened.together(request, new, fill, scope=f"tickets/{new.customer_id}")
+    if idempotency_key is not None:
+        scope = f"tickets/{new.customer_id}"
+        return await store.tickets_opened.together(idempotency_key, new, fill, scope=scope)
     async with store.db.transaction() as tx:
         opened = await fill(tx)
     return Answer(opened, replayed=False)
 
 
-async def ticket(store: SupportDeskStore, ticket_id: str, *, consistent: bool = False) -> Ticket:
-    """Return a ticket; one that is not there is a `TicketMissing`."""
-    found = await store.db.get(Ticket.Key(ticket_id=ticket_id), consistent=consistent)
-    if found is None:
+async def get_ticket(store: SupportDeskStore, ticket_id: str, *, consistent: bool = False) -> Ticket:
+    """Return a ticket; raise `TicketMissing` if there is none."""
+    ticket = await store.db.get(Ticket.Key(ticket_id=ticket_id), consistent=consistent)
+    if ticket is None:
         raise TicketMissing(ticket_id)
-    return found
+    return ticket
 
 
-async def tickets(store: SupportDeskStore, ticket_ids: Iterable[str]) -> list[Ticket | None]:
-    """Return any number of tickets in the order of their ids, None where there is none."""
+async def get_tickets(store: SupportDeskStore, ticket_ids: Iterable[str]) -> list[Ticket | None]:
+    """Return any number of tickets in the order of their ids, None for those that do not exist."""
     return await store.db.get_many(Ticket.Key(ticket_id=ticket_id) for ticket_id in ticket_ids)
 
 
-async def customer_tickets(
+async def list_customer_tickets(
     store: SupportDeskStore,
     customer_id: str,
     *,
@@ -162,49 +150,47 @@ async def customer_tickets(
     cursor: str | None = None,
     newest_first: bool = True,
 ) -> Slice[TicketSummary]:
-    """Return a customer's tickets, all or those of one status, newest first or oldest first."""
-    asked: Selection[TicketSummary] = Ticket.ByCustomer(customer_id=customer_id)
+    """Return a customer's tickets, all or those with a status."""
+    selection: Selection[TicketSummary] = Ticket.ByCustomer(customer_id=customer_id)
     if status is not None:
-        asked = Ticket.ByCustomerAndStatus(customer_id=customer_id).status.eq(status)
-    return await _slice(store, asked, limit, cursor, newest_first=newest_first)
+        selection = Ticket.ByCustomerAndStatus(customer_id=customer_id).status.eq(status)
+    return await query_slice(store.db, selection, limit, cursor, newest_first=newest_first)
 
 
-async def tickets_by_status(
+async def list_tickets_by_status(
     store: SupportDeskStore,
     status: Status,
-    during: Stretch = EVER,
+    during: TimeRange = ALL_TIME,
     *,
     limit: int = LIMIT,
     cursor: str | None = None,
     newest_first: bool = True,
 ) -> Slice[TicketSummary]:
-    """Return the tickets of a status that were opened during a stretch of time, newest first or oldest first."""
+    """Return the tickets with a status that were opened in a time range."""
     if during.empty:
         return Slice((), None)
-    asked = Ticket.ByStatus(status=status)
-    return await _slice(
-        store, _during(asked, asked.created_at, during), limit, cursor, newest_first=newest_first
-    )
+    query = Ticket.ByStatus(status=status)
+    selection = select_between(query, query.created_at, during.start, during.end)
+    return await query_slice(store.db, selection, limit, cursor, newest_first=newest_first)
 
 
-async def recent_tickets(
+async def list_recent_tickets(
     store: SupportDeskStore,
-    during: Stretch = EVER,
+    during: TimeRange = ALL_TIME,
     *,
     limit: int = LIMIT,
     cursor: str | None = None,
     newest_first: bool = True,
 ) -> Slice[TicketSummary]:
-    """Return the tickets that were opened during a stretch of time, newest first or oldest first."""
+    """Return the tickets that were opened in a time range."""
     if during.empty:
         return Slice((), None)
-    asked = Ticket.Recent()
-    return await _slice(
-        store, _during(asked, asked.created_at, during), limit, cursor, newest_first=newest_first
-    )
+    query = Ticket.Recent()
+    selection = select_between(query, query.created_at, during.start, during.end)
+    return await query_slice(store.db, selection, limit, cursor, newest_first=newest_first)
 
 
-async def escalations(
+async def list_escalations(
     store: SupportDeskStore,
     *,
     engineer: str | None = None,
@@ -212,59 +198,63 @@ async def escalations(
     cursor: str | None = None,
     newest_first: bool = True,
 ) -> Slice[Escalation]:
-    """Return the escalated tickets, all or one engineer's, last escalated first or last."""
-    asked: Selection[Escalation] = Ticket.Escalated()
+    """Return the escalated tickets, all or one engineer's, by the time of escalation."""
+    selection: Selection[Escalation] = Ticket.Escalated()
     if engineer is not None:
-        asked = Ticket.ByEngineer(assigned_to=engineer)
-    return await _slice(store, asked, limit, cursor, newest_first=newest_first)
+        selection = Ticket.ByEngineer(assigned_to=engineer)
+    return await query_slice(store.db, selection, limit, cursor, newest_first=newest_first)
 
 
-# What hangs on a ticket
+# Items that belong to a ticket
 
 
-async def ticket_file(store: SupportDeskStore, ticket_id: str) -> TicketFile:
-    """Return a ticket with its feedback, attachments and events, in one query; `.ticket` is there.
+async def get_full_ticket(store: SupportDeskStore, ticket_id: str) -> FullTicket:
+    """Return a ticket with its feedback, attachments and events, in one query; `.ticket` is never None.
 
-    Of a long history the last events are in it; `timeline` has them all.
+    A long history is cut to its last events; `list_events` returns all of them.
     """
-    file = await store.db.collect(TicketFile(ticket_id=ticket_id), newest_first=True, limit=FILE_ITEMS_MAX)
-    if file.ticket is None:
+    full = await store.db.collect(
+        FullTicket(ticket_id=ticket_id), newest_first=True, limit=FULL_TICKET_ITEMS_MAX
+    )
+    if full.ticket is None:
         raise TicketMissing(ticket_id)
-    for newest_first in (file.feedback, file.attachments, file.events):
+    for newest_first in (full.feedback, full.attachments, full.events):
         newest_first.reverse()
-    return file
+    return full
 
 
-async def ticket_with_feedback(store: SupportDeskStore, ticket_id: str) -> TicketFeedback:
-    """Return a ticket with its feedback, in one query; `.ticket` is there."""
-    found = await store.db.collect(TicketFeedback(ticket_id=ticket_id))
-    if found.ticket is None:
+async def get_ticket_with_feedback(store: SupportDeskStore, ticket_id: str) -> TicketFeedback:
+    """Return a ticket with its feedback, in one query; `.ticket` is never None."""
+    collection = await store.db.collect(TicketFeedback(ticket_id=ticket_id))
+    if collection.ticket is None:
         raise TicketMissing(ticket_id)
-    return found
+    return collection
 
 
-async def feedback_of_ticket(
+async def list_ticket_feedback(
     store: SupportDeskStore, ticket_id: str, *, limit: int = LIMIT, cursor: str | None = None
 ) -> Slice[Feedback]:
-    """Return a ticket's feedback, newest first; of a ticket that is not there, none."""
-    return await _slice(store, Feedback.OfTicket(ticket_id=ticket_id), limit, cursor)
+    """Return a ticket's feedback, newest first; an empty list if there is no such ticket."""
+    selection = Feedback.OfTicket(ticket_id=ticket_id)
+    return await query_slice(store.db, selection, limit, cursor, newest_first=True)
 
 
-async def feedback_by_operator(
+async def list_operator_feedback(
     store: SupportDeskStore, operator_id: str, *, limit: int = 50, cursor: str | None = None
 ) -> Slice[FeedbackSummary]:
     """Return the feedback that an operator gave, newest first."""
-    return await _slice(store, Feedback.ByOperator(operator_id=operator_id), limit, cursor)
+    selection = Feedback.ByOperator(operator_id=operator_id)
+    return await query_slice(store.db, selection, limit, cursor, newest_first=True)
 
 
 async def give_feedback(
-    store: SupportDeskStore, ticket_id: str, new: NewFeedback, *, request: str | None = None
+    store: SupportDeskStore, ticket_id: str, new: NewFeedback, *, idempotency_key: str | None = None
 ) -> Answer[FeedbackGiven]:
-    """Give feedback on a ticket that is there; idempotent under a request's key."""
-    checked: list[Intent[Ticket]] = []
+    """Store feedback on an existing ticket; once per idempotency key."""
+    checks: list[Intent[Ticket]] = []
 
     def fill(tx: AsyncTransaction) -> FeedbackGiven:
-        made = Feedback(
+        feedback = Feedback(
             ticket_id=ticket_id,
             feedback_id=store.new_id("fb"),
             operator_id=new.operator_id,
@@ -273,200 +263,189 @@ async def give_feedback(
             was_helpful=new.was_helpful,
             comment=new.comment,
         )
-        checked.append(tx.check(Ticket.Key(ticket_id=ticket_id)))
-        tx.create(made)
+        checks.append(tx.check(Ticket.Key(ticket_id=ticket_id)))
+        tx.create(feedback)
         return FeedbackGiven(
             ticket_id=ticket_id,
-            feedback_id=made.feedback_id,
-            operator_id=made.operator_id,
-            submitted_at=made.submitted_at,
-            rating=made.rating,
+            feedback_id=feedback.feedback_id,
+            operator_id=feedback.operator_id,
+            submitted_at=feedback.submitted_at,
+            rating=feedback.rating,
         )
 
     try:
-        if request is not None:
-            return await store.feedback_given.together(request, new, fill, scope=f"feedback/{ticket_id}")
+        if idempotency_key is not None:
+            scope = f"feedback/{ticket_id}"
+            return await store.feedback_given.together(idempotency_key, new, fill, scope=scope)
         async with store.db.transaction() as tx:
-            given = fill(tx)
-        return Answer(given, replayed=False)
+            receipt = fill(tx)
+        return Answer(receipt, replayed=False)
     except TransactionCancelled as error:
-        if any(intent in error.failed and error.failed[intent].kind == "missing" for intent in checked):
+        if any(check in error.failed and error.failed[check].kind == "missing" for check in checks):
             raise TicketMissing(ticket_id) from error
         raise
 
 
-async def timeline(
+async def list_events(
     store: SupportDeskStore,
     ticket_id: str,
-    during: Stretch = EVER,
+    during: TimeRange = ALL_TIME,
     *,
     newest_first: bool = False,
     limit: int = 100,
     cursor: str | None = None,
 ) -> Slice[Event]:
-    """Return a ticket's events of a stretch of time, in the order in which they happened or newest first."""
+    """Return a ticket's events in a time range, oldest first by default."""
     if during.empty:
         return Slice((), None)
-    asked = Event.OfTicket(ticket_id=ticket_id)
-    return await _slice(store, _during(asked, asked.at, during), limit, cursor, newest_first=newest_first)
+    query = Event.OfTicket(ticket_id=ticket_id)
+    selection = select_between(query, query.at, during.start, during.end)
+    return await query_slice(store.db, selection, limit, cursor, newest_first=newest_first)
 
 
-async def latest_events(store: SupportDeskStore, ticket_id: str, count: int = 10) -> list[Event]:
+async def list_latest_events(store: SupportDeskStore, ticket_id: str, count: int = 10) -> list[Event]:
     """Return a ticket's last events, newest first."""
     page = await store.db.query(Event.OfTicket(ticket_id=ticket_id), newest_first=True, limit=count)
     return page.items
 
 
-async def events_of_day(
+async def list_day_events(
     store: SupportDeskStore, ticket_id: str, day: date, *, limit: int = 100, cursor: str | None = None
 ) -> Slice[Event]:
-    """Return what happened to a ticket on a day, in UTC, in order."""
-    whole = Stretch(datetime.combine(day, time.min, UTC), datetime.combine(day, time.max, UTC))
-    return await timeline(store, ticket_id, whole, limit=limit, cursor=cursor)
+    """Return a ticket's events of one UTC day, oldest first."""
+    during = TimeRange(datetime.combine(day, time.min, UTC), datetime.combine(day, time.max, UTC))
+    return await list_events(store, ticket_id, during, limit=limit, cursor=cursor)
 
 
-async def similar_tickets(
+async def find_similar_tickets(
     store: SupportDeskStore,
     *,
     text: str | None = None,
     embedding: tuple[float, ...] | None = None,
     count: int = 5,
-) -> list[Similar]:
-    """Return the tickets nearest to a text or an embedding, nearest first; `SimilarUnavailable` where the target has no vector index."""
+) -> list[SimilarTicket]:
+    """Return the tickets nearest to a text or an embedding; raise `SimilarUnavailable` if the target has no vector index."""
     if embedding is None:
         embedding = embed(text or "", store.similar.dimensions)
-    return await _nearest(store, embedding, count)
+    return await _find_nearest(store, embedding, count)
 
 
-async def tickets_like(store: SupportDeskStore, ticket_id: str, *, count: int = 5) -> list[Similar]:
-    """Return the tickets most like one, from the cache for a quarter of an hour; none where there is no such ticket.
+async def find_tickets_like(
+    store: SupportDeskStore, ticket_id: str, *, count: int = 5
+) -> list[SimilarTicket]:
+    """Return the tickets most similar to one, cached for a quarter of an hour; none if there is no such ticket.
 
-    One that was given no embedding is looked for by its words.
+    A ticket without an embedding is compared by the words of its text.
     """
 
-    async def compute() -> list[Neighbour] | None:
+    async def compute() -> list[CachedNeighbour] | None:
         vector = await store.db.get(TicketVector.Key(ticket_id=ticket_id))
         if vector is not None:
             embedding = tuple(vector.embedding)
         else:
-            found = await store.db.get(Ticket.Key(ticket_id=ticket_id))
-            if found is None:
+            ticket = await store.db.get(Ticket.Key(ticket_id=ticket_id))
+            if ticket is None:
                 return None
-            embedding = embed(found.symptom_text, store.similar.dimensions)
-        near = await _nearest(store, embedding, count, but=ticket_id)
-        return [Neighbour(ticket_id=each.ticket.ticket_id, distance=each.distance) for each in near]
+            embedding = embed(ticket.symptom_text, store.similar.dimensions)
+        nearest = await _find_nearest(store, embedding, count, exclude=ticket_id)
+        return [CachedNeighbour(ticket_id=each.ticket.ticket_id, distance=each.distance) for each in nearest]
 
-    found = await store.neighbours.get_or_compute(f"similar/{ticket_id}/{count}", compute)
-    return await _tickets_of(store, found or [])
+    neighbours = await store.neighbours.get_or_compute(f"similar/{ticket_id}/{count}", compute)
+    return await _read_tickets(store, neighbours or [])
 
 
 # Sessions and numbers
 
 
 async def start_session(store: SupportDeskStore, user_id: str, role: Role) -> Login:
-    """Begin a session; its id is what the browser keeps."""
+    """Start a session; the browser keeps its id."""
     return await store.sessions.start(user_id, role=role)
 
 
-async def session(store: SupportDeskStore, session_id: str) -> Login | None:
-    """Return a session that is valid, renewed if it was time; None if it is over, deleted or not."""
+async def use_session(store: SupportDeskStore, session_id: str) -> Login | None:
+    """Return a valid session, renewed if due; None if it has expired or ended."""
     return await store.sessions.use(session_id)
 
 
 async def end_session(store: SupportDeskStore, session_id: str) -> bool:
-    """End a session now; return whether there was one."""
+    """End a session now; return whether it existed."""
     return await store.sessions.revoke(session_id)
 
 
-async def dashboard(store: SupportDeskStore, *, days: int = 30) -> Dashboard:
-    """Return the numbers of the desk, with one query; as exact as the stream is read."""
-    return await numbers.dashboard(store.db, store.now().date(), days)
+async def read_dashboard(store: SupportDeskStore, *, days: int = 30) -> Dashboard:
+    """Return the desk's numbers with one query; they are as current as the stream has been read."""
+    return await metrics.read_dashboard(store.db, store.now().date(), days)
 
 
-# How
+# Shared steps
 
 
-async def _opening(store: SupportDeskStore, new: NewTicket, tx: AsyncTransaction) -> TicketOpened:
-    """Fill a transaction with a new ticket, its first event and its embedding."""
+async def _stage_new_ticket(store: SupportDeskStore, new: NewTicket, tx: AsyncTransaction) -> TicketOpened:
+    """Add a new ticket, its first event and its embedding to a transaction."""
     if new.embedding is not None:
         store.similar.check(new.embedding)
-    text, whole = await text_kept(store, new.symptom_text)
+    text, full_text = await store_text(store, new.symptom_text)
     now = store.now()
-    made = Ticket(
+    ticket = Ticket(
         ticket_id=store.new_id("tkt"),
         customer_id=new.customer_id,
         priority=new.priority,
-        subject=new.subject or subject_of(new.symptom_text),
+        subject=new.subject or make_subject(new.symptom_text),
         symptom_text=text,
-        full_text=whole,
+        full_text=full_text,
         product=new.product,
         created_at=now,
         updated_at=now,
     )
-    tx.create(made)
+    tx.create(ticket)
     tx.create(
         Event(
-            ticket_id=made.ticket_id,
+            ticket_id=ticket.ticket_id,
             at=now,
             sequence=1,
             kind=EventKind.CREATED,
             actor=new.customer_id,
-            new_status=made.status,
-            ttl=store.audit_ends(now),
+            new_status=ticket.status,
+            ttl=store.event_expiry(now),
         )
     )
     if new.embedding is not None:
         tx.create(
             TicketVector(
-                ticket_id=made.ticket_id, customer_id=made.customer_id, embedding=list(new.embedding)
+                ticket_id=ticket.ticket_id, customer_id=ticket.customer_id, embedding=list(new.embedding)
             )
         )
     return TicketOpened(
-        ticket_id=made.ticket_id,
-        customer_id=made.customer_id,
-        status=made.status,
-        priority=made.priority,
-        subject=made.subject,
+        ticket_id=ticket.ticket_id,
+        customer_id=ticket.customer_id,
+        status=ticket.status,
+        priority=ticket.priority,
+        subject=ticket.subject,
         created_at=now,
         version=1,
     )
 
 
-async def _slice(
-    store: SupportDeskStore,
-    asked: Selection[E],
-    limit: int,
-    cursor: str | None,
-    *,
-    newest_first: bool = True,
-) -> Slice[E]:
-    page = await store.db.query(asked, limit=limit, cursor=cursor, newest_first=newest_first)
-    return Slice(tuple(page.items), page.cursor)
-
-
-def _during(asked: Selection[E], part: _Dated[E], during: Stretch) -> Selection[E]:
-    """Return a question narrowed to a stretch of time, by a part of its sort key."""
-    if during.start is not None and during.end is not None:
-        return part.between(during.start, during.end)
-    if during.start is not None:
-        return part.gte(during.start)
-    return asked if during.end is None else part.lte(during.end)
-
-
-async def _nearest(
-    store: SupportDeskStore, embedding: tuple[float, ...], count: int, *, but: str | None = None
-) -> list[Similar]:
-    """Return the nearest tickets that are there; where the search finds too many that are over, it is made wider."""
-    asked = count if but is None else count + 1
+async def _find_nearest(
+    store: SupportDeskStore, embedding: tuple[float, ...], count: int, *, exclude: str | None = None
+) -> list[SimilarTicket]:
+    """Return the nearest tickets that still exist; the search is widened if too many hits have expired."""
+    wanted = count if exclude is None else count + 1
     while True:
-        hits = await store.similar.nearest(embedding, asked)
-        found = await _tickets_of(store, [hit for hit in hits if hit.ticket_id != but])
-        if len(found) >= count or len(hits) < asked or asked >= HITS_MAX:
-            return found[:count]
-        asked = min(HITS_MAX, 4 * asked)
+        hits = await store.similar.nearest(embedding, wanted)
+        tickets = await _read_tickets(store, [hit for hit in hits if hit.ticket_id != exclude])
+        if len(tickets) >= count or len(hits) < wanted or wanted >= HITS_MAX:
+            return tickets[:count]
+        wanted = min(HITS_MAX, 4 * wanted)
 
 
-async def _tickets_of(store: SupportDeskStore, hits: Sequence[Hit | Neighbour]) -> list[Similar]:
-    """Return the tickets of a search as they are now; those that are gone are left out."""
-    found = await tickets(store, [hit.ticket_id for hit in hits])
-    return [Similar(each, hit.distance) for each, hit in zip(found, hits, strict=True) if each is not None]
+async def _read_tickets(
+    store: SupportDeskStore, hits: Sequence[SimilarHit | CachedNeighbour]
+) -> list[SimilarTicket]:
+    """Return the current tickets of search hits; those that no longer exist are left out."""
+    tickets = await get_tickets(store, [hit.ticket_id for hit in hits])
+    return [
+        SimilarTicket(ticket, hit.distance)
+        for ticket, hit in zip(tickets, hits, strict=True)
+        if ticket is not None
+    ]

@@ -1,33 +1,44 @@
-"""SimilarIndex: the vector index over tickets' embeddings, where the target has such indexes."""
+"""Similar tickets: embeddings of texts, and the vector index over them if the target supports one.
+
+The built-in embedding needs no model: it hashes the words of a text to positions of a vector and normalises it, so that texts with
+common words are near each other. A caller with a real model passes its own vectors of the same length.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from math import sqrt
 
 from tavola import AccessDeniedFault, AsyncConnection, Fault, ResourceInUseFault
 from tavola.apps.support_desk.errors import EmbeddingRefused, SimilarUnavailable
 from tavola.apps.support_desk.model import Tickets
 
+DIMENSIONS = 64
+_WORDS = re.compile(r"[^\W_]{2,}")
+_DIGITS = 4  # after the point; items store numbers as text
 INDEX = "similar-tickets"
-WAITS_MAX, WAIT_S = (
+POLLS_MAX, POLL_S = (
     12,
     0.02,
-)  # a second and a half in all; filling an index of much takes longer, and is not waited for
+)  # 1.5 seconds in total; a large index takes longer to fill, and is not waited for
 _FILLING = "the vector index is being filled"
 _HIT_FIELDS = ["ticket_id", "customer_id"]
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """A ticket near the one that was asked with; 0 is the same direction, 2 the opposite."""
+class SimilarHit:
+    """A hit of a vector search; a distance of 0 is the same direction, 2 the opposite."""
 
     ticket_id: str
     distance: float
 
 
 class SimilarIndex:
-    """The search for similar tickets; `reason` says why there is none, where there is none."""
+    """The vector index of tickets; `reason` says why it is unavailable, None if it is available."""
 
     def __init__(self, db: AsyncConnection, dimensions: int) -> None:
         self.db = db
@@ -40,22 +51,22 @@ class SimilarIndex:
         return self.reason is None
 
     async def open(self) -> None:
-        """Make the index if it is missing, and wait a moment for it; a target that has no such indexes is no error."""
+        """Create the index if it is missing, and wait briefly for it; a target without vector indexes is not an error."""
         try:
-            if await self._state() is None and not await self._make():
+            if await self._state() is None and not await self._create():
                 return
         except AccessDeniedFault:
             self.reason = "there is no vector index, or none that may be looked at, and none may be made"
             return
-        for attempt in range(WAITS_MAX):
+        for attempt in range(POLLS_MAX):
             if await self._state() == "ACTIVE":
                 self.reason = None
                 return
-            await asyncio.sleep(WAIT_S * (attempt + 1))
+            await asyncio.sleep(POLL_S * (attempt + 1))
         self.reason = _FILLING
 
     async def _state(self) -> str | None:
-        """Return how the index stands, None where there is none."""
+        """Return the status of the index; None if there is none."""
         name = self.db.context.name_of(Tickets)
         table = (await self.db.call("DescribeTable", {"TableName": name}))["Table"]
         for index in table.get("VectorIndexes", ()):
@@ -64,8 +75,8 @@ class SimilarIndex:
                 return "CREATING" if filling else str(index.get("IndexStatus", "ACTIVE"))
         return None
 
-    async def _make(self) -> bool:
-        """Ask for the index; return whether there will be one."""
+    async def _create(self) -> bool:
+        """Request the index; return whether there will be one."""
         index = {
             "IndexName": INDEX,
             "VectorAttribute": {"AttributeName": "embedding"},
@@ -77,7 +88,7 @@ class SimilarIndex:
         try:
             await self.db.call("UpdateTable", request)
         except ResourceInUseFault:
-            return True  # another process makes it right now
+            return True  # another process is creating it
         except AccessDeniedFault:
             raise
         except Fault as fault:
@@ -86,7 +97,7 @@ class SimilarIndex:
         return True
 
     def check(self, embedding: tuple[float, ...]) -> None:
-        """Refuse an embedding that the index cannot hold; a write of one would fail as a whole."""
+        """Raise `EmbeddingRefused` for an embedding that the index cannot hold; its write would fail."""
         if len(embedding) != self.dimensions:
             raise EmbeddingRefused(f"it has {len(embedding)} numbers, and the index wants {self.dimensions}")
         if not all(-3e38 < number < 3e38 for number in embedding):
@@ -94,14 +105,14 @@ class SimilarIndex:
         if not any(embedding):
             raise EmbeddingRefused("it is all zeros, and so has no direction")
 
-    async def nearest(self, embedding: tuple[float, ...], count: int) -> list[Hit]:
+    async def nearest(self, embedding: tuple[float, ...], count: int) -> list[SimilarHit]:
         """Return the tickets nearest to an embedding, nearest first."""
         self.check(embedding)
         if self.reason is _FILLING and await self._state() == "ACTIVE":
             self.reason = None
         if self.reason is not None:
             raise SimilarUnavailable(self.reason)
-        answer = await self.db.call(
+        response = await self.db.call(
             "SearchVectors",
             {
                 "TableName": self.db.context.name_of(Tickets),
@@ -110,4 +121,30 @@ class SimilarIndex:
                 "TopK": count,
             },
         )
-        return [Hit(hit["Item"]["ticket_id"]["S"], float(hit["Score"])) for hit in answer["SearchResults"]]
+        return [
+            SimilarHit(hit["Item"]["ticket_id"]["S"], float(hit["Score"]))
+            for hit in response["SearchResults"]
+        ]
+
+
+def embed(text: str, dimensions: int = DIMENSIONS) -> tuple[float, ...]:
+    """Return the embedding of a text; deterministic. Texts without words all have the same one."""
+    sums = [0.0] * dimensions
+    for word in _WORDS.findall(text.casefold()):
+        for position, sign in _word_positions(word, dimensions):
+            sums[position] += sign
+    length = sqrt(sum(number * number for number in sums))
+    if not length:
+        return tuple([round(1 / sqrt(dimensions), _DIGITS)] * dimensions)
+    return tuple(round(number / length, _DIGITS) for number in sums)
+
+
+@lru_cache(maxsize=10_000)
+def _word_positions(word: str, dimensions: int) -> tuple[tuple[int, float], ...]:
+    """Return two positions and signs of a word: two words that collide at one rarely do at both."""
+    digest = blake2b(word.encode(), digest_size=8).digest()
+    first, second = int.from_bytes(digest[:4], "big"), int.from_bytes(digest[4:], "big")
+    return (
+        (first % dimensions, 1.0 if first >> 31 else -1.0),
+        (second % dimensions, 1.0 if second >> 31 else -1.0),
+    )

@@ -1,4 +1,4 @@
-"""Store: the desk's tables on a connection, with the patterns wired."""
+"""SupportDeskStore: the desk's tables on a connection, with the patterns they use."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from datetime import UTC, datetime, timedelta
 from pydantic import BaseModel
 
 from tavola import AsyncConnection
-from tavola.apps.support_desk.domain import CLOSED, Priority, Status
-from tavola.apps.support_desk.embeddings import DIMENSIONS
+from tavola.apps.support_desk.domain import CLOSED_STATUSES, Priority, Status
+from tavola.apps.support_desk.metrics import DeskProjector, create_projector
 from tavola.apps.support_desk.model import TABLES, CachedAnswer, Login, RequestOutcome
-from tavola.apps.support_desk.numbers import DeskProjector, projector_of
-from tavola.apps.support_desk.similar import SimilarIndex
+from tavola.apps.support_desk.similar import DIMENSIONS, SimilarIndex
 from tavola.patterns import Blobs, BlobStore, Cache, Idempotency, Sessions
 
 REQUEST_LIFE = timedelta(hours=24)
 CACHE_LIFE = timedelta(minutes=15)
 SESSION_LIFE = timedelta(hours=24)
-ATTACHMENT_BYTES_INLINE = 4 * 1024  # a ticket's page reads its attachments too, and should stay small
+ATTACHMENT_BYTES_INLINE = (
+    4 * 1024
+)  # larger attachments go to the blob store, because a ticket's page reads this item
 
 
 class TicketOpened(BaseModel):
-    """The answer to the opening of a ticket, given again to who asks again."""
+    """The stored answer to opening a ticket, returned again when the request is repeated."""
 
     ticket_id: str
     customer_id: str
@@ -34,7 +35,7 @@ class TicketOpened(BaseModel):
 
 
 class FeedbackGiven(BaseModel):
-    """The answer to feedback, given again to who asks again."""
+    """The stored answer to feedback, returned again when the request is repeated."""
 
     ticket_id: str
     feedback_id: str
@@ -44,7 +45,7 @@ class FeedbackGiven(BaseModel):
 
 
 class NoteAdded(BaseModel):
-    """The answer to a note, given again to who asks again."""
+    """The stored answer to a note, returned again when the request is repeated."""
 
     ticket_id: str
     at: datetime
@@ -53,8 +54,8 @@ class NoteAdded(BaseModel):
     note: str
 
 
-class Neighbour(BaseModel):
-    """A ticket whose text is near another's, as it is cached."""
+class CachedNeighbour(BaseModel):
+    """A similar ticket, as cached."""
 
     ticket_id: str
     distance: float
@@ -62,14 +63,14 @@ class Neighbour(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long what is over is kept; None is for ever."""
+    """How long old data is kept; None keeps it forever."""
 
-    tickets: timedelta | None = None  # after they are closed
+    tickets: timedelta | None = None  # after they were closed
     audit: timedelta | None = None  # events, after they happened
 
 
 class SupportDeskStore:
-    """The desk at work on a connection; `blobs` takes what is too large for an item."""
+    """The desk on a connection; `blobs` holds what is too large for an item."""
 
     def __init__(
         self,
@@ -86,28 +87,28 @@ class SupportDeskStore:
         self.feedback_given = Idempotency(db, RequestOutcome, FeedbackGiven, life=REQUEST_LIFE)
         self.notes_added = Idempotency(db, RequestOutcome, NoteAdded, life=REQUEST_LIFE)
         self.sessions = Sessions(db, Login, life=SESSION_LIFE, longest=7 * SESSION_LIFE)
-        self.neighbours = Cache(db, CachedAnswer, list[Neighbour], life=CACHE_LIFE)
-        self.projector: DeskProjector = projector_of(db)
+        self.neighbours = Cache(db, CachedAnswer, list[CachedNeighbour], life=CACHE_LIFE)
+        self.projector: DeskProjector = create_projector(db)
         self.similar = SimilarIndex(db, dimensions)
 
     async def create_tables(self) -> None:
-        """Make the tables that are missing, and the vector index where the target can have one."""
+        """Create the missing tables, and the vector index if the target supports it."""
         await self.db.create_tables(*TABLES)
         await self.similar.open()
 
     def now(self) -> datetime:
-        """Return the present moment, by the connection's clock."""
+        """Return the current time of the connection's clock."""
         return datetime.fromtimestamp(self.db.context.clock.now(), UTC)
 
-    def audit_ends(self, at: datetime) -> datetime | None:
-        """Return when an event of a moment is no longer kept."""
+    def event_expiry(self, at: datetime) -> datetime | None:
+        """Return when an event expires; None if events are kept forever."""
         return None if self.retention.audit is None else at + self.retention.audit
 
-    def ticket_ends(self, status: Status, at: datetime) -> datetime | None:
-        """Return when a ticket that came to a status at a moment is no longer kept."""
+    def ticket_expiry(self, status: Status, at: datetime) -> datetime | None:
+        """Return when a ticket that got a status at some time expires; None if it does not."""
         life = self.retention.tickets
-        return at + life if life is not None and status in CLOSED else None
+        return at + life if life is not None and status in CLOSED_STATUSES else None
 
     def new_id(self, kind: str) -> str:
-        """Return an id that nobody has: `tkt_` and 80 random bits."""
+        """Return a new unique id: the kind, and 80 random bits."""
         return f"{kind}_{self.db.context.entropy.bytes(10).hex()}"

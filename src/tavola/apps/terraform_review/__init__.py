@@ -1,5 +1,19 @@
-"""The Terraform review history: every review of every stack in versions that never change, and what became of it.
+"""The Terraform review history: an application that stores every review of Terraform runs.
 
-Holds the reviews, what is counted of them, their REST and pages, and the ways in from outside: files of results, and analysers. Knows the
-public names of Tavola, the patterns and the shell of the applications, and nothing below or beside them.
+A reviewer (a person, an AI service or an analyser such as checkov) submits the result of a Spacelift run: its code, findings, risk and cost. The
+application stores it as version 1 of a review, and every later change (a new assessment, fixes, another status) as a further
+immutable version with an audit entry. From the table's stream it maintains statistics: risk by day and stack, and how
+often an issue repeats.
+
+    domain, errors                 rules and errors, independent of tables
+    model, review_fields           the table, its items and access patterns
+    results                        the JSON that reviewers submit
+    drafts                         builds the next version of a review
+    store, service, verification   the patterns on a connection, the use cases, the check for tampering
+    statistics, projector          the arithmetic of statistics, and their maintenance from the stream
+    intake, analysers, checkov, checkov_report   results from files and from analysers
+    web, requests, review_routes, report_routes, schemas   the REST interface
+    pages, forms, risk_trend, code_diff   the pages
+    policies                       IAM policies
+    seed, seed_issues              demo data
 """

@@ -1,7 +1,6 @@
-"""Analysers: what reads a folder of Terraform and says what it found there.
+"""Analysers: the interface of programs that check a folder of Terraform, and what all of them share.
 
-The port, and what every analyser shares: the folder's sources, what a finding is before it is stored, and the score
-that findings come to. Knows no program; `checkov` is one that fits.
+Reads the files of the folder, defines a finding before it is stored, and computes the risk score. `checkov` implements the interface.
 """
 
 from __future__ import annotations
@@ -21,28 +20,35 @@ FOLDER_BYTES_MAX: Final = 20_000_000
 PATH_CHARACTERS_MAX: Final = 1_000
 
 _CODE: Final = (".tf", ".tf.json")
-_VALUES: Final = (".tfvars", ".tfvars.json")  # read by the analyser, never kept: they are where passwords are
-_ODD: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")  # control characters, and bytes that are no UTF-8
+_VALUES: Final = (
+    ".tfvars",
+    ".tfvars.json",
+)  # given to the analyser but never stored: they may hold passwords
+_UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")  # control characters and invalid UTF-8
 
-# Where the score begins with the worst finding, and how much each one adds; see `risk_of`.
-_BEGINS: Final = {Severity.HIGH: float(HIGH_FROM), Severity.MEDIUM: float(MEDIUM_FROM), Severity.LOW: 0.1}
+# The lowest score with a finding of this severity, and the points that each finding adds; see `risk_score`.
+_LOWEST_SCORE: Final = {
+    Severity.HIGH: float(HIGH_FROM),
+    Severity.MEDIUM: float(MEDIUM_FROM),
+    Severity.LOW: 0.1,
+}
 _POINTS: Final = {Severity.HIGH: 5.0, Severity.MEDIUM: 2.0, Severity.LOW: 0.5}
 _HALVING_POINTS: Final = 40.0
 
 
 class AnalyserError(TavolaError):
-    """An analysis that could not begin: no such folder, no Terraform in it, no such program. Nothing is stored."""
+    """An analysis could not start: no such folder, no Terraform in it, no such program. Nothing is stored."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """One thing that an analyser found, before it is stored."""
+class AnalyserFinding:
+    """A finding of an analyser, before it is stored."""
 
     category: Category
     severity: Severity
     title: str
     description: str
-    rule_id: str  # what the analyser calls it
+    rule_id: str  # the analyser's id of the rule
     file_path: str
     line_number: int | None
     recommendation: str
@@ -50,8 +56,8 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Breakdown:
-    """Why a run gave no result that can be trusted whole."""
+class AnalysisFailure:
+    """Why a run has no complete result."""
 
     kind: str  # "timeout", "exit", "output", "unreadable-code"
     message: str
@@ -59,54 +65,54 @@ class Breakdown:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What a run came to. With a breakdown there are no findings: half a result looks like a good one."""
+    """The result of a run. A failed run has no findings: an incomplete result would look like a good one."""
 
     analyser: str  # name and version
-    findings: tuple[Found, ...]
+    findings: tuple[AnalyserFinding, ...]
     resource_count: int
-    breakdown: Breakdown | None = None
-    skipped_count: int = 0  # checks that comments in the code switched off
+    failure: AnalysisFailure | None = None
+    skipped_count: int = 0  # checks that comments in the code suppress
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """One file of a folder: its path from there, with `/`, and its text."""
+class TerraformFile:
+    """A file of the folder: its relative path, with `/`, and its text."""
 
     path: str
     text: str
-    kept: bool  # False: values of variables, which may be secret
+    is_code: bool  # False: a file of variable values, which may be secret
 
 
 class Analyser(Protocol):
-    """Says what is wrong with Terraform code."""
+    """Checks Terraform code."""
 
-    async def analyse(self, sources: tuple[Source, ...]) -> Analysis:
-        """Return what was found; raise AnalyserError where the analyser cannot be run at all."""
+    async def analyse(self, sources: tuple[TerraformFile, ...]) -> Analysis:
+        """Return the findings; raise `AnalyserError` if the analyser cannot be run at all."""
         ...
 
 
-def read_folder(folder: Path) -> tuple[Source, ...]:
+def read_folder(folder: Path) -> tuple[TerraformFile, ...]:
     """Return the Terraform files of a folder and the folders in it, sorted by path.
 
-    Folders whose names begin with a dot (`.terraform`, `.git`) and symbolic links are left out: what is reviewed is
-    what is in this folder.
+    Folders whose names begin with a dot (`.terraform`, `.git`) and symbolic links are left out, so that only files of this
+    folder are reviewed.
     """
     if not folder.is_dir():
         raise AnalyserError(f"{folder} is no folder; give one that holds Terraform files")
-    found: list[Source] = []
-    left = FOLDER_BYTES_MAX
+    files: list[TerraformFile] = []
+    bytes_left = FOLDER_BYTES_MAX
     for path in _walk(folder):
-        kept = path.name.endswith(_CODE)
-        if not kept and not path.name.endswith(_VALUES):
+        is_code = path.name.endswith(_CODE)
+        if not is_code and not path.name.endswith(_VALUES):
             continue
         name = path.relative_to(folder).as_posix()
-        if len(name) > PATH_CHARACTERS_MAX or _ODD.search(name):
+        if len(name) > PATH_CHARACTERS_MAX or _UNPRINTABLE.search(name):
             raise AnalyserError(
-                f"{_ODD.sub('?', name[:PATH_CHARACTERS_MAX])} is no name that a review can tell: it is longer than "
+                f"{_UNPRINTABLE.sub('?', name[:PATH_CHARACTERS_MAX])} is no name that a review can tell: it is longer than "
                 f"{PATH_CHARACTERS_MAX:,} characters, not UTF-8, or has a control character in it; rename the file"
             )
-        left -= _size(path)
-        if left < 0 or len(found) == FILES_MAX:
+        bytes_left -= _size(path)
+        if bytes_left < 0 or len(files) == FILES_MAX:
             raise AnalyserError(
                 f"{folder} holds more than {FILES_MAX} files or {FOLDER_BYTES_MAX // 1_000_000} MB of Terraform; "
                 "analyse its parts as stacks of their own"
@@ -115,32 +121,32 @@ def read_folder(folder: Path) -> tuple[Source, ...]:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise AnalyserError(f"{path} cannot be read as UTF-8 text: {error}") from error
-        found.append(Source(name, text, kept))
-    if not any(source.kept for source in found):
+        files.append(TerraformFile(name, text, is_code))
+    if not any(source.is_code for source in files):
         raise AnalyserError(f"{folder} holds no Terraform: no file ends in {' or '.join(_CODE)}")
-    return tuple(sorted(found, key=lambda source: source.path))
+    return tuple(sorted(files, key=lambda source: source.path))
 
 
-def code_of(sources: Iterable[Source]) -> str:
-    """Return the code as one text, each file under a line with its path; values of variables are left out."""
+def join_code(sources: Iterable[TerraformFile]) -> str:
+    """Return the code as one text, each file after a line with its path; variable values are left out."""
     return "\n".join(
-        f"# ==> {source.path} <==\n{source.text.rstrip()}\n" for source in sources if source.kept
+        f"# ==> {source.path} <==\n{source.text.rstrip()}\n" for source in sources if source.is_code
     )
 
 
-def risk_of(findings: Iterable[Found]) -> Decimal:
-    """Return the risk, 0 to 1 in hundredths.
+def risk_score(findings: Iterable[AnalyserFinding]) -> Decimal:
+    """Return the risk from 0 to 1 in hundredths.
 
-    It begins where the band of the worst finding does (high 0.7, medium 0.4, low 0.1) and covers half of what is left
-    to 1 with every 40 points (high 5, medium 2, low 0.5, each times its confidence). So one hole is a high risk
-    whatever else is in order, only a large heap of small things looks as bad, and more is never less.
+    The score starts at the lower end of the worst finding's band (high 0.7, medium 0.4, low 0.1). Findings add points (high 5,
+    medium 2, low 0.5, each times its confidence), and every 40 points halve the distance to 1. So one severe finding is a high
+    risk whatever else is fine, many small ones can be as risky, and more findings never lower the score.
     """
-    known = list(findings)
-    if not known:
+    all_findings = list(findings)
+    if not all_findings:
         return Decimal(0)
-    begins = max(_BEGINS[found.severity] for found in known)
-    points = sum(_POINTS[found.severity] * float(found.confidence) for found in known)
-    return Decimal(f"{begins + (1 - begins) * (1 - 2 ** (-points / _HALVING_POINTS)):.2f}")
+    lowest = max(_LOWEST_SCORE[finding.severity] for finding in all_findings)
+    points = sum(_POINTS[finding.severity] * float(finding.confidence) for finding in all_findings)
+    return Decimal(f"{lowest + (1 - lowest) * (1 - 2 ** (-points / _HALVING_POINTS)):.2f}")
 
 
 def _size(path: Path) -> int:

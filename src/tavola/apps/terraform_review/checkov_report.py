@@ -1,112 +1,117 @@
-"""Checkov's report: its JSON in, an analysis out.
+"""Checkov's report: parse its JSON, and turn failed checks into findings.
 
-What is read is checked first, so that a report in another shape is told as that and not as an error of ours.
+The JSON is validated first, so that a report of another shape is reported as such. Without a key for its paid platform, checkov reports no
+severities, and its checks have no category for cost or reliability. Both are derived here from the check's name: the first of
+`RULES` whose words match decides. A severity that checkov does report takes precedence.
 """
 
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from tavola.apps.terraform_review.analysers import Analysis, Breakdown, Found
-from tavola.apps.terraform_review.checkov_rules import rule_of, severity_of
+from tavola.apps.terraform_review.analysers import AnalyserFinding, Analysis, AnalysisFailure
+from tavola.apps.terraform_review.domain import Category, Severity
 
-KEYS_TOLD_MAX: Final = 5
+ATTRIBUTES_MAX: Final = 5
 
 _INNER_KEYS: Final = frozenset(
     {"resource_type", "networking", "connected_node"}
-)  # checkov's own, no attributes
-_SURE: Final = Decimal("0.95")  # an attribute says so
-_RELATED: Final = Decimal("0.85")  # a resource that it looked for is not there; it may be in another folder
+)  # internal to checkov, not attributes
+_SURE: Final = Decimal("0.95")  # an attribute of the resource says so
+_RELATED: Final = Decimal("0.85")  # a related resource is missing, which may be in another folder
 _LIKELY: Final = Decimal("0.7")  # text that looks like a secret
 
-_Said = Annotated[
-    str, Field(max_length=100_000)
-]  # a bound lets pydantic look inside: halves of signs are refused
-_Name = Annotated[_Said, Field(min_length=1)]
+_Text = Annotated[str, Field(max_length=100_000)]  # with a length limit pydantic also refuses lone surrogates
+_Name = Annotated[_Text, Field(min_length=1)]
 _Count = Annotated[int, Field(ge=0, le=10**9)]
 
 
 class ReportRefused(Exception):
-    """Output that is no report of checkov's; the sentence says why."""
+    """The output is not a report of checkov."""
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True)  # what it says besides is not asked for, and may change
+class _ReportPart(BaseModel):
+    model_config = ConfigDict(frozen=True)  # other members are ignored, and may change
 
 
-class Summary(_Part):
-    """The counts of a report, and the version of who made it."""
+class ReportSummary(_ReportPart):
+    """The counts of a report, and checkov's version."""
 
-    checkov_version: _Said | None = None
+    checkov_version: _Text | None = None
     resource_count: _Count = 0
     parsing_errors: _Count = 0
-    skipped: _Count = 0  # by comments in the code
+    skipped: _Count = 0  # suppressed by comments in the code
 
 
-class Outcome(_Part):
-    """What a check looked at."""
+class CheckResult(_ReportPart):
+    """The attributes that a check evaluated."""
 
-    evaluated_keys: tuple[_Said, ...] | None = None
+    evaluated_keys: tuple[_Text, ...] | None = None
 
 
-class Check(_Part):
-    """One check that failed."""
+class FailedCheck(_ReportPart):
+    """A failed check."""
 
     check_id: _Name
     check_name: _Name
-    check_class: _Said | None = None
-    check_result: Outcome | None = None
-    file_path: _Said | None = None
+    check_class: _Text | None = None
+    check_result: CheckResult | None = None
+    file_path: _Text | None = None
     file_line_range: tuple[int | None, ...] | None = None
-    resource: _Said | None = None
-    severity: _Said | None = None
-    guideline: _Said | None = None
+    resource: _Text | None = None
+    severity: _Text | None = None
+    guideline: _Text | None = None
 
 
-class Results(_Part):
-    """The checks that failed, and the files that are no Terraform."""
+class ReportResults(_ReportPart):
+    """The failed checks, and the files that could not be parsed."""
 
-    failed_checks: tuple[Check, ...] = ()
-    parsing_errors: tuple[_Said, ...] = ()
+    failed_checks: tuple[FailedCheck, ...] = ()
+    parsing_errors: tuple[_Text, ...] = ()
 
 
-class Report(_Part):
-    """What one framework of checkov's found."""
+class FrameworkReport(_ReportPart):
+    """The report of one of checkov's frameworks."""
 
     check_type: str
-    results: Results = Results()
-    summary: Summary
+    results: ReportResults = ReportResults()
+    summary: ReportSummary
 
 
-_REPORTS: Final = TypeAdapter(Annotated[tuple[Report, ...], Field(min_length=1)])
-_SUMMARY: Final = TypeAdapter(Summary)
+_REPORTS: Final = TypeAdapter(Annotated[tuple[FrameworkReport, ...], Field(min_length=1)])
+_SUMMARY: Final = TypeAdapter(ReportSummary)
 
 
-def read_report(told: bytes) -> Analysis:
-    """Return the findings of a report as checkov prints it; `ReportRefused` where it is none.
+def read_report(output: bytes) -> Analysis:
+    """Return the findings of a report that checkov printed; raise `ReportRefused` if it is not one.
 
-    Where a file could not be parsed there are none: what is in the others would look like all there is.
+    If a file could not be parsed, the analysis fails: the findings of the other files would look like all of them.
     """
-    reports = reports_in(told)
+    reports = parse_reports(output)
     summaries = [report.summary for report in reports]
     versions = {summary.checkov_version for summary in summaries if summary.checkov_version}
     analyser = " ".join(["checkov", *sorted(versions)[:1]])
-    unread = sum(summary.parsing_errors for summary in summaries)
-    if unread:
+    unparsed_files = sum(summary.parsing_errors for summary in summaries)
+    if unparsed_files:
         return Analysis(
-            analyser, (), 0, Breakdown("unreadable-code", f"{unread} files are not valid Terraform")
+            analyser,
+            (),
+            0,
+            AnalysisFailure("unreadable-code", f"{unparsed_files} files are not valid Terraform"),
         )
-    found = {
-        _found(check): None  # a dict: a module that is used twice is found twice, and told once
+    distinct = {
+        _to_finding(check): None  # a dict, because a module that is used twice is reported twice
         for report in reports
         for check in report.results.failed_checks
     }
     findings = sorted(
-        found, key=lambda each: (each.file_path, each.line_number or 0, each.title, each.description)
+        distinct, key=lambda each: (each.file_path, each.line_number or 0, each.title, each.description)
     )
     return Analysis(
         analyser,
@@ -116,37 +121,37 @@ def read_report(told: bytes) -> Analysis:
     )
 
 
-def reports_in(told: bytes) -> tuple[Report, ...]:
-    """Return the reports, one for each framework that had something to look at."""
+def parse_reports(output: bytes) -> tuple[FrameworkReport, ...]:
+    """Return the reports, one per framework that had files to check."""
     try:
-        found = json.loads(told)
+        document = json.loads(output)
     except (ValueError, RecursionError) as error:
-        raise ReportRefused(f"checkov printed no JSON: {_short(told)}") from error
-    reports: list[Any] = found if isinstance(found, list) else [found]
+        raise ReportRefused(f"checkov printed no JSON: {_short(output)}") from error
+    reports: list[Any] = document if isinstance(document, list) else [document]
     try:
         match reports:
             case [{"resource_count": _, **more}] if "check_type" not in more:
-                # What it prints where no framework had anything to look at.
-                return (Report(check_type="", summary=_SUMMARY.validate_python(reports[0])),)
+                # The output if no framework had files to check.
+                return (FrameworkReport(check_type="", summary=_SUMMARY.validate_python(reports[0])),)
             case _:
                 return _REPORTS.validate_python(reports)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
+        problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        location = ".".join(str(part) for part in problem["loc"])
         raise ReportRefused(
-            f"checkov printed JSON that is no report: {_short(told)} ({place}: {first['msg']})"
+            f"checkov printed JSON that is no report: {_short(output)} ({location}: {problem['msg']})"
         ) from error
 
 
-def _found(check: Check) -> Found:
+def _to_finding(check: FailedCheck) -> AnalyserFinding:
     secret = check.check_id.startswith("CKV_SECRET")
     rule = rule_of(check.check_id, check.check_name)
     first = (check.file_line_range or (None,))[0]
     line = first if first is not None and first > 0 else None
-    resource = "" if secret else check.resource or ""  # of a secret it is the secret's digest
+    resource = "" if secret else check.resource or ""  # for a secret, this is its digest
     related = ".graph." in (check.check_class or "")
     name = check.check_name.rstrip(".") or check.check_id
-    return Found(
+    return AnalyserFinding(
         category=rule.category,
         severity=severity_of(check.severity, rule),
         title=f"Secret in the code: {check.check_name}" if secret else name,
@@ -159,23 +164,130 @@ def _found(check: Check) -> Found:
     )
 
 
-def _keys(check: Check) -> list[str]:
-    """Return the attributes that were looked at, in an order that is the same in each run: checkov's is not."""
-    told = (check.check_result and check.check_result.evaluated_keys) or ()
-    plain = {key.replace("/", ".").replace(".[0]", "").replace(".*", "") for key in told}
-    return sorted(plain - _INNER_KEYS)[:KEYS_TOLD_MAX]
+def _evaluated_attributes(check: FailedCheck) -> list[str]:
+    """Return the evaluated attributes in a stable order; checkov's order varies between runs."""
+    keys = (check.check_result and check.check_result.evaluated_keys) or ()
+    names = {key.replace("/", ".").replace(".[0]", "").replace(".*", "") for key in keys}
+    return sorted(names - _INNER_KEYS)[:ATTRIBUTES_MAX]
 
 
-def _recommendation(check: Check, resource: str, *, secret: bool) -> str:
-    keys = _keys(check)
+def _recommendation(check: FailedCheck, resource: str, *, secret: bool) -> str:
+    attributes = _evaluated_attributes(check)
     if secret:
         advice = "Take it out of the code, make it invalid, and read a new one from a secret store."
-    elif keys:
-        advice = f"Look at {', '.join(keys)} of {resource}."
+    elif attributes:
+        advice = f"Look at {', '.join(attributes)} of {resource}."
     else:
         advice = f"See {check.check_id} in checkov's list of policies."
     return f"{advice} {check.guideline}" if check.guideline else advice
 
 
-def _short(told: bytes) -> str:
-    return repr(told[:80].decode(errors="replace"))
+def _short(output: bytes) -> str:
+    return repr(output[:80].decode(errors="replace"))
+
+
+# The category and severity of checks.
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRule:
+    """Checks with certain words in their names, and what it means if one fails."""
+
+    words: re.Pattern[str]
+    category: Category
+    severity: Severity
+    meaning: str
+
+
+def _rule(words: str, category: Category, severity: Severity, meaning: str) -> CheckRule:
+    return CheckRule(re.compile(words, re.IGNORECASE), category, severity, meaning)
+
+
+DEFAULT_RULE: Final = CheckRule(re.compile(""), Category.SECURITY, Severity.MEDIUM, "")
+
+# Exposure first; rules whose words also appear in names that a later rule is for ("backups are encrypted") come early.
+RULES: Final = (
+    _rule(
+        r"hard.?coded|expose secrets?|credentials? exposure|basic credentials|password is not exposed",
+        Category.SECURITY,
+        Severity.HIGH,
+        "a secret can be read",
+    ),
+    _rule(
+        r"0\.0\.0\.0|::/0|publicly|public (read|write|access|ip|endpoint)|\bnot (be )?public\b|anonymous|"
+        r"any principal|internet access|everyone|all ?users|unrestricted|global view",
+        Category.SECURITY,
+        Severity.HIGH,
+        "open to everybody",
+    ),
+    _rule(
+        r"administrative|full .*privilege|privilege escalation|exfiltration|permissions management|"
+        r"\bwildcard|\"\*\" as|root (account|user)",
+        Category.SECURITY,
+        Severity.HIGH,
+        "more rights than are needed",
+    ),
+    _rule(
+        r"customer.(managed|supplied)|\bCMKs?\b|customer master key|\bKMS\b|key rotation",
+        Category.SECURITY,
+        Severity.LOW,
+        "encrypted with the provider's key, not your own",
+    ),
+    _rule(
+        r"encrypt|\bSSL\b|\bTLS\b|HTTPS|in transit|secure protocols?",
+        Category.SECURITY,
+        Severity.MEDIUM,
+        "can be read on the way or on the disk",
+    ),
+    _rule(
+        r"multi-?az|availability zones?|back(up|ed up)|point.in.time|recovery|snapshot|deletion protection|"
+        r"replication|versioning|dead letter|failover|health ?check|redundan|auto.?(repair|upgrade)|"
+        r"minor (version )?upgrades?|minor versions|create before destroy|soft.?delete|purge protection|"
+        r"concurrent execution limit|scale sets",
+        Category.RELIABILITY,
+        Severity.MEDIUM,
+        "data or service can be lost for longer than need be",
+    ),
+    _rule(
+        r"lifecycle|specifies retention days|caching is enabled|attached to another",
+        Category.COST,
+        Severity.LOW,
+        "kept and paid for without use",
+    ),
+    _rule(
+        r"monitoring|performance insights|x-ray|tracing|event notifications|ebs optimi[sz]ed",
+        Category.RELIABILITY,
+        Severity.LOW,
+        "trouble comes unseen",
+    ),
+    _rule(r"\blog(s|ging|ged)?\b|audit", Category.SECURITY, Severity.LOW, "leaves no trace"),
+    _rule(
+        r"commit hash|version number|immutable|tag should be fixed",
+        Category.RELIABILITY,
+        Severity.LOW,
+        "may be something else tomorrow",
+    ),
+    _rule(r"description|naming|\btags?\b", Category.RELIABILITY, Severity.LOW, "hard to find one's way in"),
+)
+
+_CHECKOV_SEVERITIES: Final[dict[str, Severity]] = {
+    "CRITICAL": Severity.HIGH,
+    "HIGH": Severity.HIGH,
+    "MEDIUM": Severity.MEDIUM,
+    "MODERATE": Severity.MEDIUM,
+    "LOW": Severity.LOW,
+    "INFO": Severity.LOW,
+    "NONE": Severity.LOW,
+}
+
+
+def rule_of(check_id: str, name: str) -> CheckRule:
+    """Return the rule for a check; secrets are recognised by the check's id."""
+    if check_id.startswith("CKV_SECRET"):
+        return RULES[0]
+    return next((rule for rule in RULES if rule.words.search(name)), DEFAULT_RULE)
+
+
+def severity_of(reported: str | None, rule: CheckRule) -> Severity:
+    """Return the severity that checkov reported, or else the rule's."""
+    return _CHECKOV_SEVERITIES.get((reported or "").upper(), rule.severity)

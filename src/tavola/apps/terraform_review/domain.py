@@ -1,7 +1,6 @@
-"""What a review is and may become: states, categories, risk bands, the identity of an issue, what a fix comes to.
+"""The rules of reviews: statuses, categories, risk bands, issue identity and the effect of a fix. Independent of tables.
 
-Knows nothing of tables. Scores are decimals from 0 to 1 with four places; None is a risk that nobody knows, which
-is neither high nor low.
+Scores are decimals from 0 to 1 with four places. None is an unknown risk, which is in no band.
 """
 
 from __future__ import annotations
@@ -14,20 +13,18 @@ from enum import StrEnum
 from hashlib import sha256
 from uuid import UUID, uuid5
 
-RETENTION = timedelta(
-    days=2555
-)  # seven years, in which nothing of a review is lost, also of its last version
-OPEN = timedelta(days=365)  # how long a review can be changed, from when it was made
+RETENTION = timedelta(days=2555)  # seven years, for the last version too
+EDITABLE_FOR = timedelta(days=365)  # after a review is created, it can be changed for this long
 FINDINGS_MAX = 1000  # of one review
 HIGH_FROM = Decimal("0.7")
 MEDIUM_FROM = Decimal("0.4")
 
 _PLACES = Decimal("0.0001")
-_RUNS = UUID("6c6b1a5e-9f0e-5a43-8a59-1f1de2a0b7c4")  # the namespace in which a run's review has its id
+_RUN_NAMESPACE = UUID("6c6b1a5e-9f0e-5a43-8a59-1f1de2a0b7c4")  # namespace of the ids derived from run ids
 
 
 class Status(StrEnum):
-    """How far a review is."""
+    """The status of a review."""
 
     PENDING = "pending"
     COMPLETED = "completed"
@@ -35,7 +32,7 @@ class Status(StrEnum):
 
 
 class Category(StrEnum):
-    """What a finding is about."""
+    """The subject of a finding."""
 
     SECURITY = "security"
     COST = "cost"
@@ -43,80 +40,80 @@ class Category(StrEnum):
 
 
 class Severity(StrEnum):
-    """How much a finding matters."""
+    """The severity of a finding."""
 
     HIGH = "high"
     MEDIUM = "medium"
     LOW = "low"
 
 
-class Band(StrEnum):
-    """How risky a review is, in a word."""
+class RiskBand(StrEnum):
+    """The risk of a review in one word."""
 
     HIGH = "high"
     MEDIUM = "medium"
     LOW = "low"
 
 
-NEXT: Mapping[Status, frozenset[Status]] = {
+TRANSITIONS: Mapping[Status, frozenset[Status]] = {
     Status.PENDING: frozenset({Status.PENDING, Status.COMPLETED, Status.FAILED}),
-    Status.FAILED: frozenset({Status.FAILED, Status.PENDING, Status.COMPLETED}),  # it may be tried again
-    Status.COMPLETED: frozenset({Status.COMPLETED, Status.PENDING}),  # it may be asked for again
+    Status.FAILED: frozenset({Status.FAILED, Status.PENDING, Status.COMPLETED}),  # retried
+    Status.COMPLETED: frozenset({Status.COMPLETED, Status.PENDING}),  # requested again
 }
 
 
 @dataclass(frozen=True, slots=True)
 class FixResult:
-    """What applying a fix came to."""
+    """The effect of applying a fix."""
 
     findings_resolved: int
     findings_remaining: int
-    risk_reduction: Decimal | None  # None: one of the two scores is unknown
+    risk_reduction: Decimal | None  # None if either score is unknown
 
 
-def band_of(score: Decimal | None) -> Band | None:
-    """Return the band of a score; an unknown risk is in none."""
+def risk_band(score: Decimal | None) -> RiskBand | None:
+    """Return the band of a score; None for an unknown risk."""
     if score is None:
         return None
     if score >= HIGH_FROM:
-        return Band.HIGH
-    return Band.MEDIUM if score >= MEDIUM_FROM else Band.LOW
+        return RiskBand.HIGH
+    return RiskBand.MEDIUM if score >= MEDIUM_FROM else RiskBand.LOW
 
 
-def score_of(value: Decimal | None) -> Decimal | None:
-    """Return a score from 0 to 1 as it is kept, with four places at most."""
+def round_score(value: Decimal | None) -> Decimal | None:
+    """Return a score from 0 to 1 rounded to the four places that are stored."""
     if value is None:
         return None
-    assert 0 <= value <= 1, "scores are checked where they enter"
+    assert 0 <= value <= 1, "scores are validated at the boundary"
     return value.quantize(_PLACES, ROUND_HALF_EVEN).normalize() + Decimal(0)
 
 
 def issue_hash(title: str, category: Category, file_path: str) -> str:
-    """Return what tells one issue from another: the same in every stack and run, whatever line it is on."""
-    told = "".join(f"{len(part)}:{part}" for part in (title, category.value, file_path))
-    return sha256(told.encode()).hexdigest()[:24]
+    """Return the identity of an issue: the same in every stack and run, whatever the line number."""
+    identity = "".join(f"{len(part)}:{part}" for part in (title, category.value, file_path))
+    return sha256(identity.encode()).hexdigest()[:24]
 
 
-def review_id_of(run_id: str) -> str:
-    """Return the id of the review of a run: always the same, so a run is recorded once."""
-    return str(uuid5(_RUNS, run_id))
+def review_id_for_run(run_id: str) -> str:
+    """Return the id of a run's review; it is derived from the run's id, so that a run is recorded once."""
+    return str(uuid5(_RUN_NAMESPACE, run_id))
 
 
-def expiry_of(created_at: datetime) -> datetime:
-    """Return when everything of a review expires, all at once: so long after it could be changed last."""
-    return created_at + OPEN + RETENTION
+def expiry_time(created_at: datetime) -> datetime:
+    """Return when all items of a review expire: the retention period after its last possible change."""
+    return created_at + EDITABLE_FOR + RETENTION
 
 
-def day_of(at: datetime) -> date:
-    """Return the day of a moment, in UTC."""
+def utc_day(at: datetime) -> date:
+    """Return the UTC date of a time."""
     return at.astimezone(UTC).date()
 
 
-def fixed(
-    before: Decimal | None, after: Decimal | None, standing: Iterable[str], resolved: Iterable[str]
+def compute_fix_result(
+    before: Decimal | None, after: Decimal | None, findings: Iterable[str], resolved: Iterable[str]
 ) -> FixResult:
-    """Return what a fix comes to that resolves some of the findings that stand."""
-    stood = set(standing)
-    gone = stood & set(resolved)
+    """Return the effect of a fix that resolves some of the current findings."""
+    current = set(findings)
+    fixed = current & set(resolved)
     reduction = None if before is None or after is None else before - after
-    return FixResult(len(gone), len(stood) - len(gone), reduction)
+    return FixResult(len(fixed), len(current) - len(fixed), reduction)

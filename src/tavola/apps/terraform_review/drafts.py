@@ -1,4 +1,4 @@
-"""Drafts: what a reviewer said, as the review that shall be stored and the findings that are new with it. No I/O."""
+"""Drafts: build the next version of a review, and its new findings, from what a reviewer submitted. No I/O."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import datetime
 from typing import Any
 
-from tavola.apps.terraform_review.contents import FindingCounts, FindingRef, FixDetails
 from tavola.apps.terraform_review.domain import (
-    NEXT,
+    TRANSITIONS,
     Category,
     Severity,
     Status,
-    day_of,
-    expiry_of,
-    fixed,
+    compute_fix_result,
+    expiry_time,
     issue_hash,
-    score_of,
+    round_score,
+    utc_day,
 )
 from tavola.apps.terraform_review.errors import FindingUnknown, TransitionRefused
 from tavola.apps.terraform_review.model import Finding, Review
@@ -28,22 +27,23 @@ from tavola.apps.terraform_review.results import (
     FixRequest,
     ReviewResult,
 )
+from tavola.apps.terraform_review.review_fields import FindingCounts, FindingRef, FixDetails
 from tavola.patterns import Blob
 
-_ID_LEFT = 160  # characters of a given id that are kept where it gets an end of ours
+_ID_CHARACTERS_KEPT = 160  # of a submitted id, before a suffix that makes it unique
 
-COUNTS = {
+COUNT_FIELDS = {
     Category.SECURITY: "security_findings",
     Category.COST: "cost_findings",
     Category.RELIABILITY: "reliability_findings",
 }
 
 
-def first(
+def first_version(
     result: ReviewResult, review_id: str, code: Blob, recorded: str, now: datetime
 ) -> tuple[Review, list[Finding]]:
     """Return version 1 of a review, and its findings."""
-    score = score_of(result.overall_risk_score)
+    score = round_score(result.overall_risk_score)
     review = Review(
         review_id=review_id,
         run_id=result.spacelift_run_id,
@@ -53,89 +53,94 @@ def first(
         found_risk_score=score,
         context=result.spacelift_context,
         created_at=now,
-        created_on=day_of(now),
+        created_on=utc_day(now),
         created_by=result.created_by,
         recorded=recorded,
-        **_assessed(result),
+        **_assessment_fields(result),
     )
-    refs, fresh = _identified(review, result.findings, 1, now)
-    return review.model_copy(update=counts_of(refs)), fresh
+    refs, findings = _identify_findings(review, result.findings, 1, now)
+    return review.model_copy(update=finding_fields(refs)), findings
 
 
-def revised(
+def reassessed_version(
     before: Review, assessment: Assessment, code: Blob, now: datetime, run_id: str | None
 ) -> tuple[Review, list[Finding]]:
-    """Return a review's next version by what is said of it now, and the findings that it did not have before."""
+    """Return the next version of a review with a new assessment, and the findings that are new in it."""
     check_transition(before, assessment.status)
     number = before.version + 1
     values: dict[str, Any] = {
-        **_assessed(assessment),
+        **_assessment_fields(assessment),
         "code": code,
         "run_id": run_id or before.run_id,
         "fix_applied": False,
         "fix_details": None,
         "more_findings": None,
     }
-    after = before.model_copy(update=_stated(before, values, now))
-    refs, fresh = _identified(after, assessment.findings, number, now)
-    return after.model_copy(update=counts_of(refs)), fresh
+    after = before.model_copy(update=_with_derived_values(before, values, now))
+    refs, new_findings = _identify_findings(after, assessment.findings, number, now)
+    return after.model_copy(update=finding_fields(refs)), new_findings
 
 
-def returned(
-    review: Review, fresh: Iterable[Finding], there: Mapping[str, Finding]
+def reuse_existing_findings(
+    review: Review, new_findings: Iterable[Finding], existing: Mapping[str, Finding]
 ) -> tuple[Review, list[Finding]]:
-    """Return a review whose new findings are not all new, and those that are: `there` are items under ids of theirs.
+    """Replace new findings whose ids are taken by `existing` items; return the review and the findings still to write.
 
-    One that says the same was resolved before, and is back as it was kept. One that says something else gets an id of its own.
+    If the existing item says the same, the finding was resolved before and has returned: the item is used again. Otherwise the
+    new finding gets another id.
     """
     refs = dict(review.findings)
-    left: list[Finding] = []
-    for each in fresh:
-        kept = there.get(each.finding_id)
-        if kept is None:
-            left.append(each)
+    unwritten: list[Finding] = []
+    for finding in new_findings:
+        stored = existing.get(finding.finding_id)
+        if stored is None:
+            unwritten.append(finding)
             continue
-        ref = refs.pop(each.finding_id)
-        if (kept.issue_hash, kept.severity) == (ref.issue_hash, ref.severity):
-            refs[each.finding_id] = _ref(kept)
+        ref = refs.pop(finding.finding_id)
+        if (stored.issue_hash, stored.severity) == (ref.issue_hash, ref.severity):
+            refs[finding.finding_id] = _finding_ref(stored)
         else:
-            ident = _free(f"{each.finding_id[:_ID_LEFT]}.{each.version}", {*refs, *there})
-            other = each.model_copy(update={"finding_id": ident})
-            refs[ident] = _ref(other)
-            left.append(other)
-    return review.model_copy(update=counts_of(refs)), left
+            new_id = _unused_id(
+                f"{finding.finding_id[:_ID_CHARACTERS_KEPT]}.{finding.version}", {*refs, *existing}
+            )
+            renamed = finding.model_copy(update={"finding_id": new_id})
+            refs[new_id] = _finding_ref(renamed)
+            unwritten.append(renamed)
+    return review.model_copy(update=finding_fields(refs)), unwritten
 
 
-def repaired(before: Review, fix: FixRequest, code: Blob, now: datetime) -> Review:
-    """Return a review's next version with a fix applied, and what that came to."""
+def fixed_version(before: Review, fix: FixRequest, code: Blob, now: datetime) -> Review:
+    """Return the next version of a review with a fix applied."""
     check_transition(before, Status.COMPLETED)
-    wanted = [each.finding_id for each in fix.fixes_applied]
-    for finding_id in wanted:
+    finding_ids = [each.finding_id for each in fix.fixes_applied]
+    for finding_id in finding_ids:
         if finding_id not in before.findings:
             raise FindingUnknown(before.review_id, finding_id)
-    score = score_of(fix.overall_risk_score)
-    told = fixed(before.overall_risk_score, score, before.findings, wanted)
+    score = round_score(fix.overall_risk_score)
+    result = compute_fix_result(before.overall_risk_score, score, before.findings, finding_ids)
     details = FixDetails(
         fix_version=before.version + 1,
         previous_version=before.version,
         fixes_applied=[
-            each.model_copy(update={"effectiveness_score": score_of(each.effectiveness_score)})
+            each.model_copy(update={"effectiveness_score": round_score(each.effectiveness_score)})
             for each in fix.fixes_applied
         ],
         applied_at=now,
-        risk_reduction=told.risk_reduction,
-        findings_resolved=told.findings_resolved,
-        findings_remaining=told.findings_remaining,
-        resolved={ident: before.findings[ident] for ident in dict.fromkeys(wanted)},
+        risk_reduction=result.risk_reduction,
+        findings_resolved=result.findings_resolved,
+        findings_remaining=result.findings_remaining,
+        resolved={finding_id: before.findings[finding_id] for finding_id in dict.fromkeys(finding_ids)},
     )
-    left = {ident: ref for ident, ref in before.findings.items() if ident not in details.resolved}
+    unresolved = {
+        finding_id: ref for finding_id, ref in before.findings.items() if finding_id not in details.resolved
+    }
     values: dict[str, Any] = {
         "status": Status.COMPLETED,
         "overall_risk_score": score,
         "reliability_score": before.reliability_score
         if fix.reliability_score is None
-        else score_of(fix.reliability_score),
-        **counts_of(left),
+        else round_score(fix.reliability_score),
+        **finding_fields(unresolved),
         "code": code,
         "run_id": fix.spacelift_run_id or before.run_id,
         "fix_applied": True,
@@ -144,11 +149,11 @@ def repaired(before: Review, fix: FixRequest, code: Blob, now: datetime) -> Revi
         "metadata": {**before.metadata, **fix.metadata},
         "more_findings": None,
     }
-    return before.model_copy(update=_stated(before, values, now))
+    return before.model_copy(update=_with_derived_values(before, values, now))
 
 
-def restated(before: Review, status: Status, error: ErrorDetails | None, now: datetime) -> Review:
-    """Return a review's next version with another status; what failed has no risk that anybody knows."""
+def version_with_status(before: Review, status: Status, error: ErrorDetails | None, now: datetime) -> Review:
+    """Return the next version of a review with another status; a failed review has no known risk."""
     check_transition(before, status)
     score = None if status is Status.FAILED else before.overall_risk_score
     values: dict[str, Any] = {
@@ -157,11 +162,11 @@ def restated(before: Review, status: Status, error: ErrorDetails | None, now: da
         "error_details": error if status is Status.FAILED else None,
         "more_findings": None,
     }
-    return before.model_copy(update=_stated(before, values, now))
+    return before.model_copy(update=_with_derived_values(before, values, now))
 
 
-def said(before: Review | None, after: Review) -> str:
-    """Return what the audit trail says of a change for which nobody gave a reason."""
+def default_reason(before: Review | None, after: Review) -> str:
+    """Return the reason that the audit trail records for a change without one."""
     if before is None:
         return "recorded"
     if after.fix_details is not None and after.fix_details.fix_version == before.version + 1:
@@ -170,29 +175,29 @@ def said(before: Review | None, after: Review) -> str:
 
 
 def check_transition(before: Review, after: Status) -> None:
-    """Refuse a step that a review cannot take."""
-    if after not in NEXT[before.status]:
+    """Raise `TransitionRefused` if a review cannot change to this status."""
+    if after not in TRANSITIONS[before.status]:
         raise TransitionRefused(before.review_id, before.status, after)
 
 
-def counts_of(refs: Mapping[str, FindingRef]) -> dict[str, Any]:
-    """Return the fields of a review that its findings come to."""
-    by: dict[Category, dict[str, int]] = {category: defaultdict(int) for category in COUNTS}
+def finding_fields(refs: Mapping[str, FindingRef]) -> dict[str, Any]:
+    """Return the fields of a review that depend on its findings."""
+    counts: dict[Category, dict[str, int]] = {category: defaultdict(int) for category in COUNT_FIELDS}
     for ref in refs.values():
-        by[ref.category][ref.severity] += 1
+        counts[ref.category][ref.severity] += 1
     return {
         "findings": dict(refs),
         "findings_total": len(refs),
         "high_findings": sum(ref.severity is Severity.HIGH for ref in refs.values()),
         **{
-            field: FindingCounts(total=sum(by[category].values()), **by[category])
-            for category, field in COUNTS.items()
+            name: FindingCounts(total=sum(counts[category].values()), **counts[category])
+            for category, name in COUNT_FIELDS.items()
         },
     }
 
 
-def _stated(before: Review, values: dict[str, Any], now: datetime) -> dict[str, Any]:
-    """Return the values of a next version with what follows from them."""
+def _with_derived_values(before: Review, values: dict[str, Any], now: datetime) -> dict[str, Any]:
+    """Add the values of a next version that depend on the others."""
     if values["status"] is not before.status:
         values["status_since"] = now
     if before.found_risk_score is None:
@@ -200,65 +205,71 @@ def _stated(before: Review, values: dict[str, Any], now: datetime) -> dict[str, 
     return values
 
 
-def _assessed(told: Assessment) -> dict[str, Any]:
+def _assessment_fields(assessment: Assessment) -> dict[str, Any]:
     return {
-        "status": told.status,
-        "overall_risk_score": score_of(told.overall_risk_score),
-        "reliability_score": score_of(told.reliability_score),
-        "cost_analysis": told.cost_analysis,
-        "ai_review_result": told.ai_review_result,
-        "error_details": told.error_details,
-        "metadata": told.metadata,
+        "status": assessment.status,
+        "overall_risk_score": round_score(assessment.overall_risk_score),
+        "reliability_score": round_score(assessment.reliability_score),
+        "cost_analysis": assessment.cost_analysis,
+        "ai_review_result": assessment.ai_review_result,
+        "error_details": assessment.error_details,
+        "metadata": assessment.metadata,
     }
 
 
-def _identified(
-    review: Review, told: Sequence[FindingResult], version: int, now: datetime
+def _identify_findings(
+    review: Review, submitted: Sequence[FindingResult], version: int, now: datetime
 ) -> tuple[dict[str, FindingRef], list[Finding]]:
-    """Return the findings of a version by their ids, and those that the review did not have before.
+    """Return all findings of a version by id, and those that are new.
 
-    What has the id, or is the same issue, of one that stands is that one, as it was kept. Judged otherwise, as more or less severe or under the
-    id of another issue, it is a new one: an item is never written again, and a version says nothing else than its findings.
+    If a submitted finding has the id of a current one, or the same issue and severity, it is the current finding. With another severity, or
+    with the id of a different issue, it is a new finding: items are never rewritten, and what a version says of a finding must match its item.
     """
     before = review.findings
-    given = {each.finding_id for each in told if each.finding_id is not None}
-    standing: dict[tuple[str, Severity], list[str]] = defaultdict(list)
-    for stood, ref in before.items():
-        if stood not in given:
-            standing[ref.issue_hash, ref.severity].append(stood)
+    submitted_ids = {result.finding_id for result in submitted if result.finding_id is not None}
+    matching: dict[tuple[str, Severity], list[str]] = defaultdict(list)
+    for current_id, ref in before.items():
+        if current_id not in submitted_ids:
+            matching[ref.issue_hash, ref.severity].append(current_id)
     refs: dict[str, FindingRef] = {}
-    fresh: list[Finding] = []
-    for at, each in enumerate(told, 1):
-        hashed = issue_hash(each.title, each.category, each.file_path)
-        ident = each.finding_id
-        if ident is None:
-            same = standing[hashed, each.severity]
-            made = f"{review.review_id[:13]}.{version}.{at}"
-            ident = same.pop(0) if same else _free(made, {*given, *before, *refs})
-        elif ident in before and (before[ident].issue_hash, before[ident].severity) != (
-            hashed,
-            each.severity,
+    new_findings: list[Finding] = []
+    for number, result in enumerate(submitted, 1):
+        issue = issue_hash(result.title, result.category, result.file_path)
+        finding_id = result.finding_id
+        if finding_id is None:
+            candidates = matching[issue, result.severity]
+            generated_id = f"{review.review_id[:13]}.{version}.{number}"
+            finding_id = (
+                candidates.pop(0)
+                if candidates
+                else _unused_id(generated_id, {*submitted_ids, *before, *refs})
+            )
+        elif finding_id in before and (before[finding_id].issue_hash, before[finding_id].severity) != (
+            issue,
+            result.severity,
         ):
-            ident = _free(f"{ident[:_ID_LEFT]}.{version}", {*given, *before, *refs})
-        if ident in before:
-            refs[ident] = before[ident]
+            finding_id = _unused_id(
+                f"{finding_id[:_ID_CHARACTERS_KEPT]}.{version}", {*submitted_ids, *before, *refs}
+            )
+        if finding_id in before:
+            refs[finding_id] = before[finding_id]
         else:
-            finding = _finding(review, ident, hashed, each, version, now)
-            refs[ident] = _ref(finding)
-            fresh.append(finding)
-    return refs, fresh
+            finding = _finding(review, finding_id, issue, result, version, now)
+            refs[finding_id] = _finding_ref(finding)
+            new_findings.append(finding)
+    return refs, new_findings
 
 
-def _free(wanted: str, taken: Set[str]) -> str:
-    """Return an id that is not taken: the wanted one, or the first after it."""
-    ident, number = wanted, 1
-    while ident in taken:
+def _unused_id(wanted: str, taken: Set[str]) -> str:
+    """Return `wanted`, or the first id after it that is not taken."""
+    candidate, number = wanted, 1
+    while candidate in taken:
         number += 1
-        ident = f"{wanted}.{number}"
-    return ident
+        candidate = f"{wanted}.{number}"
+    return candidate
 
 
-def _ref(finding: Finding) -> FindingRef:
+def _finding_ref(finding: Finding) -> FindingRef:
     return FindingRef(
         issue_hash=finding.issue_hash,
         category=finding.category,
@@ -269,25 +280,25 @@ def _ref(finding: Finding) -> FindingRef:
 
 
 def _finding(
-    review: Review, ident: str, hashed: str, told: FindingResult, version: int, now: datetime
+    review: Review, finding_id: str, issue: str, result: FindingResult, version: int, now: datetime
 ) -> Finding:
     return Finding(
-        finding_id=ident,
+        finding_id=finding_id,
         review_id=review.review_id,
         stack_id=review.stack_id,
         run_id=review.run_id,
         version=version,
-        category=told.category,
-        severity=told.severity,
-        title=told.title,
-        description=told.description,
-        line_number=told.line_number,
-        file_path=told.file_path,
-        recommendation=told.recommendation,
-        issue_hash=hashed,
-        confidence_score=score_of(told.confidence_score),
-        estimated_cost_impact=told.estimated_cost_impact,
-        rule_id=told.rule_id,
+        category=result.category,
+        severity=result.severity,
+        title=result.title,
+        description=result.description,
+        line_number=result.line_number,
+        file_path=result.file_path,
+        recommendation=result.recommendation,
+        issue_hash=issue,
+        confidence_score=round_score(result.confidence_score),
+        estimated_cost_impact=result.estimated_cost_impact,
+        rule_id=result.rule_id,
         created_at=now,
-        expires_at=expiry_of(review.created_at),
+        expires_at=expiry_time(review.created_at),
     )

@@ -1,19 +1,26 @@
-"""Errors: what the review history cannot do, in sentences for the person who asked."""
+"""The errors that the review history raises."""
 
 from __future__ import annotations
 
 from datetime import date, datetime
 
-from tavola import TavolaError
-from tavola.apps.terraform_review.domain import NEXT, OPEN, Status
+from tavola.apps.errors import ApplicationError
+from tavola.apps.terraform_review.domain import EDITABLE_FOR, TRANSITIONS, Status
+from tavola.errors import ErrorKind
 
 
-class ReviewError(TavolaError):
-    """What goes wrong in the review history and nowhere else."""
+class ReviewError(ApplicationError):
+    """The base of the review history's own errors."""
+
+    code = "invalid"
 
 
 class ReviewMissing(ReviewError):
-    """A review that is not there."""
+    """No review has this id."""
+
+    code = "not-found"
+    kind = ErrorKind.NOT_FOUND
+    title = "Not found"
 
     def __init__(self, review_id: str) -> None:
         self.review_id = review_id
@@ -21,7 +28,11 @@ class ReviewMissing(ReviewError):
 
 
 class VersionMissing(ReviewError):
-    """A version that its review does not have."""
+    """The review does not have this version."""
+
+    code = "not-found"
+    kind = ErrorKind.NOT_FOUND
+    title = "Not found"
 
     def __init__(self, review_id: str, version: int) -> None:
         self.review_id = review_id
@@ -30,31 +41,40 @@ class VersionMissing(ReviewError):
 
 
 class TransitionRefused(ReviewError):
-    """A status that may not follow the one that a review has."""
+    """The review cannot change from its current status to this one."""
+
+    code = "transition-refused"
+    kind = ErrorKind.CONFLICT
+    title = "Not from there"
 
     def __init__(self, review_id: str, before: Status, after: Status) -> None:
         self.review_id = review_id
         self.before = before
         self.after = after
-        self.allowed = tuple(status for status in Status if status in NEXT[before])
+        self.allowed = tuple(status for status in Status if status in TRANSITIONS[before])
         super().__init__(
-            f"The review {review_id!r} is {before} and cannot become {after}; it can become {', '.join(self.allowed)}"
+            f"The review {review_id!r} is {before} and cannot become {after}; it can become {', '.join(self.allowed)}",
+            allowed=[str(status) for status in self.allowed],
         )
 
 
 class ReviewClosed(ReviewError):
-    """A change of a review that is too old to be changed."""
+    """The review is too old to be changed."""
+
+    code = "review-closed"
+    kind = ErrorKind.CONFLICT
+    title = "Closed"
 
     def __init__(self, review_id: str, since: datetime) -> None:
         self.review_id = review_id
         self.since = since
         super().__init__(
-            f"The review {review_id!r} was made more than {OPEN.days} days ago and is closed since {since:%Y-%m-%d}; record a new run"
+            f"The review {review_id!r} was made more than {EDITABLE_FOR.days} days ago and is closed since {since:%Y-%m-%d}; record a new run"
         )
 
 
 class FindingUnknown(ReviewError):
-    """A fix of a finding that the review's current version does not have."""
+    """A fix names a finding that the review's current version does not have."""
 
     def __init__(self, review_id: str, finding_id: str) -> None:
         self.review_id = review_id
@@ -65,18 +85,23 @@ class FindingUnknown(ReviewError):
 
 
 class RunRecorded(ReviewError):
-    """A run that was recorded before, with another result."""
+    """The run already has a review, with another result."""
+
+    code = "run-recorded"
+    kind = ErrorKind.CONFLICT
+    title = "Recorded before"
 
     def __init__(self, run_id: str, review_id: str) -> None:
         self.run_id = run_id
         self.review_id = review_id
         super().__init__(
-            f"The run {run_id!r} has a review with another result, {review_id!r}; add a version to that one"
+            f"The run {run_id!r} has a review with another result, {review_id!r}; add a version to that one",
+            review_id=review_id,
         )
 
 
 class RangeRefused(ReviewError):
-    """A range of days that ends before it begins, or that is longer than is asked at once."""
+    """A range of days ends before it begins, or is longer than one request may cover."""
 
     def __init__(self, start: date, end: date, days_max: int) -> None:
         self.start = start

@@ -1,4 +1,4 @@
-"""Forms: what people send from the pages: a result, another status. What is refused is shown with what was typed."""
+"""The forms of the pages: upload a result, change a status. A refused form is shown again with the input and the reason."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from starlette.datastructures import UploadFile
 from tavola import TavolaError
 from tavola.apps.shell import Pages, problem_of
 from tavola.apps.terraform_review import service
-from tavola.apps.terraform_review.answers import caller_of, store_of
 from tavola.apps.terraform_review.domain import Status
 from tavola.apps.terraform_review.errors import ReviewError
-from tavola.apps.terraform_review.intake import IntakeRefused, IntakeStopped, ingest
+from tavola.apps.terraform_review.intake import IntakeStopped, ingest
 from tavola.apps.terraform_review.pages import review_page
+from tavola.apps.terraform_review.requests import require_caller, store_of
 from tavola.apps.terraform_review.results import Id
 from tavola.patterns import HistoryAhead, VersionConflict
 
-UPLOAD_KEPT_CHARACTERS: Final = 200_000  # of a text that is shown again after a mistake
+UPLOAD_KEPT_CHARACTERS: Final = 200_000  # of input that is shown again after an error
 UPLOAD_BYTES_MAX: Final = 24 * 1024 * 1024
 WHY_CHARACTERS_MAX: Final = 1_000
 EXAMPLE: Final = """\
@@ -47,7 +47,7 @@ _ID: Final = TypeAdapter[str](Id)
 
 
 def router_of(pages: Pages) -> APIRouter:
-    """Return the forms of the application."""
+    """Return the routes of the forms."""
     pages.environment.globals.update(example=EXAMPLE)
     router = APIRouter(include_in_schema=False)
     _add_status(router, pages)
@@ -59,8 +59,8 @@ def _add_status(router: APIRouter, pages: Pages) -> None:
     @router.post("/ui/reviews/{review_id}/status")
     async def change_status(request: Request, review_id: str) -> Response:
         form = {name: str(value) for name, value in (await request.form()).items()}
-        by = caller_of(request) or form.get("by", "").strip()
-        errors = _wrong(form, by)
+        by = require_caller(request) or form.get("by", "").strip()
+        errors = _check_form(form, by)
         if not errors:
             try:
                 await service.change_status(
@@ -69,7 +69,7 @@ def _add_status(router: APIRouter, pages: Pages) -> None:
                     Status(form["status"]),
                     by=by,
                     why=form.get("why", "").strip(),
-                    version=_number(form.get("version", "")),
+                    expected_version=_parse_number(form.get("version", "")),
                 )
             except HistoryAhead:
                 errors[""] = (
@@ -80,7 +80,7 @@ def _add_status(router: APIRouter, pages: Pages) -> None:
                     "Somebody else changed the review meanwhile. Look at what it is now, and try again."
                 )
             except ReviewError as error:
-                errors["status"] = _sentence(str(error))
+                errors["status"] = error.detail
         if errors:
             return await review_page(request, pages, review_id, None, form=form, errors=errors)
         request.app.state.follower.wake()
@@ -88,56 +88,54 @@ def _add_status(router: APIRouter, pages: Pages) -> None:
 
 
 def _add_upload(router: APIRouter, pages: Pages) -> None:
-    def shown(request: Request, typed: str, status: int = 200, **more: Any) -> Response:
-        context = {"typed": typed, "errors": {}, "recorded": (), **more}
+    def render_upload(request: Request, text_input: str, status: int = 200, **more: Any) -> Response:
+        context = {"typed": text_input, "errors": {}, "recorded": (), **more}
         return pages.render(request, "upload.html", context, status=status)
 
     @router.get("/ui/upload")
     async def upload(request: Request) -> Response:
-        return shown(request, "")
+        return render_upload(request, "")
 
     @router.post("/ui/upload")
-    async def take(request: Request) -> Response:
-        caller = caller_of(request)
+    async def submit_upload(request: Request) -> Response:
+        caller = require_caller(request)
         async with request.form(max_files=1, max_fields=4, max_part_size=UPLOAD_BYTES_MAX) as form:
-            typed = str(form.get("result") or "")
+            text_input = str(form.get("result") or "")
             file = form.get("file")
-            data: bytes | str = typed
+            data: bytes | str = text_input
             if isinstance(file, UploadFile) and file.filename:
                 data = await file.read()
         text = data if isinstance(data, str) else data.decode(errors="replace")
-        kept = text if len(text) <= UPLOAD_KEPT_CHARACTERS else ""
-        recorded: Sequence[service.Recorded] = ()
-        wrong = ""
+        shown_again = text if len(text) <= UPLOAD_KEPT_CHARACTERS else ""
+        recorded: Sequence[service.RecordedReview] = ()
+        problem = ""
         try:
             if data.strip():
                 recorded = await ingest(store_of(request), data, caller=caller)
             else:
-                wrong = "Choose a file, or paste a result as JSON."
+                problem = "Choose a file, or paste a result as JSON."
         except IntakeStopped as stopped:
-            recorded, wrong = stopped.recorded, _told(stopped)
-        except (IntakeRefused, ReviewError, TavolaError) as error:
-            wrong = _told(error)
+            recorded, problem = stopped.recorded, _client_error(stopped)
+        except TavolaError as error:
+            problem = _client_error(error)
         if recorded:
             request.app.state.follower.wake()
-        if wrong:
-            return shown(request, kept, 422, errors={"result": wrong}, recorded=recorded)
+        if problem:
+            return render_upload(request, shown_again, 422, errors={"result": problem}, recorded=recorded)
         if len(recorded) == 1:
             return pages.redirect(request, f"/ui/reviews/{recorded[0].review.review_id}")
-        return shown(request, "", recorded=recorded)
+        return render_upload(request, "", recorded=recorded)
 
 
-def _told(error: TavolaError) -> str:
-    """Return what is wrong with a result, for who handed it over; raise what is not theirs."""
-    if isinstance(error, IntakeRefused | IntakeStopped | ReviewError):
-        return _sentence(str(error))
+def _client_error(error: TavolaError) -> str:
+    """Return the message for the person who submitted a result; re-raise errors that are not theirs."""
     problem = problem_of(error)
     if problem is None or problem.status >= 500:
         raise error
     return problem.detail
 
 
-def _wrong(form: Mapping[str, str], by: str) -> dict[str, str]:
+def _check_form(form: Mapping[str, str], by: str) -> dict[str, str]:
     errors: dict[str, str] = {}
     if form.get("status") not in (Status.PENDING, Status.FAILED):
         errors["status"] = "Choose pending or failed."
@@ -148,7 +146,7 @@ def _wrong(form: Mapping[str, str], by: str) -> dict[str, str]:
     return errors
 
 
-def _number(text: str) -> int | None:
+def _parse_number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
@@ -158,7 +156,3 @@ def _is_id(text: str) -> bool:
     except ValidationError:
         return False
     return True
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

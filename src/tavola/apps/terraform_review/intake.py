@@ -1,4 +1,4 @@
-"""Intake: results that come from outside become reviews: a file of JSON, or a folder that an analyser looks at."""
+"""Intake: turn results from outside into reviews: JSON files, or a folder that an analyser checks."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from tavola import Clock, Entropy, TavolaError
+from tavola.apps.errors import ApplicationError
 from tavola.apps.terraform_review import service
 from tavola.apps.terraform_review.analysers import (
     Analyser,
     AnalyserError,
     Analysis,
-    Breakdown,
-    code_of,
+    AnalysisFailure,
+    join_code,
     read_folder,
-    risk_of,
+    risk_score,
 )
-from tavola.apps.terraform_review.domain import FINDINGS_MAX, Category, Severity, Status, review_id_of
+from tavola.apps.terraform_review.domain import FINDINGS_MAX, Category, Severity, Status, review_id_for_run
 from tavola.apps.terraform_review.errors import RunRecorded
 from tavola.apps.terraform_review.model import Review
 from tavola.apps.terraform_review.results import (
@@ -30,15 +31,15 @@ from tavola.apps.terraform_review.results import (
     ReviewResult,
     SpaceliftContext,
 )
-from tavola.apps.terraform_review.service import Recorded
+from tavola.apps.terraform_review.service import RecordedReview
 from tavola.apps.terraform_review.store import ReviewStore
 from tavola.patterns import digest_of
 
-FILES_TOLD_MAX = 500
+CHANGED_FILES_MAX = 500
 
 _ONE = TypeAdapter(ReviewResult)
 _WORST_FIRST = {Severity.HIGH: 0, Severity.MEDIUM: 1, Severity.LOW: 2}
-_TOLD_MAX = 5
+_ERRORS_SHOWN_MAX = 5
 _ID_RULE = "it has 1 to 200 characters, no slash, backslash or control character, and begins with no dot"
 _ARGUMENTS = {
     "spacelift_run_id": "run",
@@ -49,17 +50,19 @@ _ARGUMENTS = {
 }
 
 
-class IntakeRefused(TavolaError):
-    """A file that holds no review result; the sentence says where it is wrong. Nothing of it was stored."""
+class IntakeRefused(ApplicationError):
+    """A file is not a review result; nothing of it was stored."""
 
 
-class IntakeStopped(TavolaError):
-    """A list of results of which some could be stored and one could not; `__cause__` is why."""
+class IntakeStopped(ApplicationError):
+    """Some results of a list were stored and one could not be; `__cause__` is the reason."""
 
-    def __init__(self, recorded: tuple[Recorded, ...], result: ReviewResult, left: int, cause: str) -> None:
-        self.recorded = recorded  # those before it, which are stored
+    def __init__(
+        self, recorded: tuple[RecordedReview, ...], result: ReviewResult, left: int, cause: str
+    ) -> None:
+        self.recorded = recorded  # the results before it, which were stored
         self.run_id = result.spacelift_run_id
-        self.left = left  # how many come after it, and were not looked at
+        self.left = left  # how many results after it were not processed
         super().__init__(
             f"the run {self.run_id!r} could not be stored: {cause.rstrip('.')}. Stored are the {len(recorded)} before it, and "
             f"not the {left} after it. Mend it and give all of them again: what is stored is not stored twice"
@@ -67,41 +70,43 @@ class IntakeStopped(TavolaError):
 
 
 def read_results(data: bytes | str) -> tuple[ReviewResult, ...]:
-    """Return the results in JSON: one, a list of them, or one on each line."""
-    found: list[ReviewResult] = []
-    wrong: list[str] = []
-    for place, document in _documents(data):
+    """Return the results in JSON: a single one, a list, or one per line."""
+    results: list[ReviewResult] = []
+    errors: list[str] = []
+    for location, document in _documents(data):
         try:
-            found.append(_ONE.validate_python(document))
+            results.append(_ONE.validate_python(document))
         except ValidationError as error:
-            wrong += [place + each for each in _complaints(error)]
-    if wrong:
-        more = f"; and {len(wrong) - _TOLD_MAX} more" if len(wrong) > _TOLD_MAX else ""
-        raise IntakeRefused(f"this is no review result. {'; '.join(wrong[:_TOLD_MAX])}{more}")
-    if not found:
+            errors += [location + each for each in _field_errors(error)]
+    if errors:
+        more = f"; and {len(errors) - _ERRORS_SHOWN_MAX} more" if len(errors) > _ERRORS_SHOWN_MAX else ""
+        raise IntakeRefused(f"this is no review result. {'; '.join(errors[:_ERRORS_SHOWN_MAX])}{more}")
+    if not results:
         raise IntakeRefused("this is an empty list; give at least one review result")
-    return tuple(found)
+    return tuple(results)
 
 
-def exact_json(data: bytes | str) -> Any:
-    """Return what JSON says: numbers as floats where these say the same, else as decimals, so that no digit is lost.
+def parse_exact_json(data: bytes | str) -> Any:
+    """Return the value of JSON text, with numbers as decimals where a float would lose digits.
 
-    What cannot be read, a number of thousands of digits or a document that is too deep among it, is a JSONDecodeError.
+    Raises JSONDecodeError for any text that cannot be parsed, including numbers of thousands of digits and too deep documents.
     """
     try:
-        return json.loads(data, parse_float=_exact, parse_constant=_none)
+        return json.loads(data, parse_float=_exact, parse_constant=_refuse_constant)
     except json.JSONDecodeError:
         raise
     except (ValueError, RecursionError) as error:
         raise json.JSONDecodeError("it is not UTF-8, too deep, or has a number too long", "", 0) from error
 
 
-async def ingest(store: ReviewStore, data: bytes | str, *, caller: str | None = None) -> tuple[Recorded, ...]:
-    """Store the results in JSON, one or more; what was stored before is told so and not stored again.
+async def ingest(
+    store: ReviewStore, data: bytes | str, *, caller: str | None = None
+) -> tuple[RecordedReview, ...]:
+    """Store one or more results in JSON; results that were stored before are reported as such.
 
-    All of them are read, and their runs looked up, before the first is stored: a mistake in one stores none. What only the store can refuse,
-    such as a record that is too large, is an `IntakeStopped` that tells what is stored by then. With `caller`, who hands them over, they
-    are by nobody else.
+    All results are parsed, and their runs checked, before the first is stored: an invalid one prevents all. What only the store can
+    refuse, such as a record that is too large, raises `IntakeStopped` with the results stored by then. With `caller`, all results must be by
+    this caller.
     """
     results = read_results(data)
     for result in results:
@@ -110,10 +115,10 @@ async def ingest(store: ReviewStore, data: bytes | str, *, caller: str | None = 
                 f"the run {result.spacelift_run_id!r} is by {result.created_by!r}, and you are {caller!r}; hand over your own"
             )
     await _check_runs(store, results)
-    recorded: list[Recorded] = []
+    recorded: list[RecordedReview] = []
     for result in results:
         try:
-            recorded.append(await service.record(store, result))
+            recorded.append(await service.record_review(store, result))
         except (TavolaError, OSError) as error:
             if not recorded:
                 raise
@@ -123,7 +128,7 @@ async def ingest(store: ReviewStore, data: bytes | str, *, caller: str | None = 
 
 
 async def _check_runs(store: ReviewStore, results: Sequence[ReviewResult]) -> None:
-    """Refuse results of which two are of one run, or one of a run that has another on record."""
+    """Refuse different results of one run, and results of a run that was recorded with another."""
     digests: dict[str, str] = {}
     for result in results:
         run_id, digest = result.spacelift_run_id, digest_of(result)
@@ -131,10 +136,10 @@ async def _check_runs(store: ReviewStore, results: Sequence[ReviewResult]) -> No
             raise IntakeRefused(
                 f"the run {run_id!r} is in it twice, with different results; keep one of them"
             )
-    standing = await store.db.get_many(
-        [Review.Key(review_id=review_id_of(run_id)) for run_id in digests], consistent=True
+    reviews = await store.db.get_many(
+        [Review.Key(review_id=review_id_for_run(run_id)) for run_id in digests], consistent=True
     )
-    for (run_id, digest), review in zip(digests.items(), standing, strict=True):
+    for (run_id, digest), review in zip(digests.items(), reviews, strict=True):
         if review is not None and review.recorded != digest:
             raise RunRecorded(run_id, review.review_id)
 
@@ -151,40 +156,44 @@ async def analyse(
     by: str = "checkov",
     commit: str | None = None,
     branch: str | None = None,
-) -> Recorded:
-    """Let an analyser look at a folder, and store what it says as a review of a stack.
+) -> RecordedReview:
+    """Let an analyser check a folder, and store its result as a review of a stack.
 
-    A run that breaks down is stored too, as a failed review whose risk is unknown: that nobody looked is worth knowing. What cannot be stored
-    whatever it finds, such as a stack with a slash in its name, is an `AnalyserError` before the analyser begins.
+    A failed run is stored too, as a failed review of unknown risk. What could not be stored whatever the analyser finds, such as a stack
+    name with a slash, raises `AnalyserError` before the analyser starts.
     """
     sources = read_folder(folder)
-    told: Any = {
-        "code": code_of(sources),
+    arguments: Any = {
+        "code": join_code(sources),
         "stack": stack,
         "run": run or f"local-{entropy.uuid()}",
         "by": by,
     }
     try:
-        told["context"] = SpaceliftContext(
-            changed_files=tuple(source.path for source in sources if source.kept)[:FILES_TOLD_MAX],
+        arguments["context"] = SpaceliftContext(
+            changed_files=tuple(source.path for source in sources if source.is_code)[:CHANGED_FILES_MAX],
             commit_sha=commit,
             branch=branch,
         )
-        result_of(Analysis("", (), 0), **told)
+        build_result(Analysis("", (), 0), **arguments)
     except ValidationError as error:
-        raise AnalyserError(f"the review could not be stored. {'; '.join(_arguments(error))}") from error
-    begun = clock.now()
+        raise AnalyserError(
+            f"the review could not be stored. {'; '.join(_argument_errors(error))}"
+        ) from error
+    started = clock.now()
     analysis = await analyser.analyse(sources)
-    told["duration_ms"] = round((clock.now() - begun) * 1000)
+    arguments["duration_ms"] = round((clock.now() - started) * 1000)
     try:
-        result = result_of(analysis, **told)
+        result = build_result(analysis, **arguments)
     except ValidationError as error:
-        why = f"what it said cannot be stored: {'; '.join(_complaints(error)[:_TOLD_MAX])}"
-        result = result_of(Analysis(analysis.analyser[:200], (), 0, Breakdown("output", why)), **told)
-    return await service.record(store, result)
+        message = f"what it said cannot be stored: {'; '.join(_field_errors(error)[:_ERRORS_SHOWN_MAX])}"
+        result = build_result(
+            Analysis(analysis.analyser[:200], (), 0, AnalysisFailure("output", message)), **arguments
+        )
+    return await service.record_review(store, result)
 
 
-def result_of(
+def build_result(
     analysis: Analysis,
     *,
     code: str,
@@ -194,34 +203,34 @@ def result_of(
     context: SpaceliftContext | None = None,
     duration_ms: int = 0,
 ) -> ReviewResult:
-    """Return an analysis as a review result; past the findings that a review holds, the gravest are taken."""
-    findings = sorted(analysis.findings, key=lambda found: _WORST_FIRST[found.severity])[:FINDINGS_MAX]
-    broken = analysis.breakdown
-    reliability = [found for found in analysis.findings if found.category is Category.RELIABILITY]
+    """Return an analysis as a review result; if there are more findings than a review holds, the most severe ones."""
+    findings = sorted(analysis.findings, key=lambda finding: _WORST_FIRST[finding.severity])[:FINDINGS_MAX]
+    failure = analysis.failure
+    reliability = [finding for finding in analysis.findings if finding.category is Category.RELIABILITY]
     return ReviewResult(
         spacelift_run_id=run,
         stack_id=stack,
         created_by=by,
-        status=Status.FAILED if broken else Status.COMPLETED,
+        status=Status.FAILED if failure else Status.COMPLETED,
         terraform_code=code,
-        overall_risk_score=None if broken else risk_of(analysis.findings),
-        reliability_score=None if broken else 1 - risk_of(reliability),
+        overall_risk_score=None if failure else risk_score(analysis.findings),
+        reliability_score=None if failure else 1 - risk_score(reliability),
         findings=tuple(
             FindingResult(
-                category=found.category,
-                severity=found.severity,
-                title=found.title[:300],
-                description=found.description[:4000],
-                line_number=found.line_number,
-                file_path=found.file_path[:1000],
-                recommendation=found.recommendation[:4000],
-                confidence_score=found.confidence,
-                rule_id=found.rule_id[:200],
+                category=finding.category,
+                severity=finding.severity,
+                title=finding.title[:300],
+                description=finding.description[:4000],
+                line_number=finding.line_number,
+                file_path=finding.file_path[:1000],
+                recommendation=finding.recommendation[:4000],
+                confidence_score=finding.confidence,
+                rule_id=finding.rule_id[:200],
             )
-            for found in findings
+            for finding in findings
         ),
-        error_details=ErrorDetails(error_type=broken.kind, error_message=broken.message[:4000])
-        if broken
+        error_details=ErrorDetails(error_type=failure.kind, error_message=failure.message[:4000])
+        if failure
         else None,
         spacelift_context=context or SpaceliftContext(),
         metadata={
@@ -241,28 +250,28 @@ def _exact(text: str) -> float | Decimal:
     return near if Decimal(repr(near)) == exact else exact
 
 
-def _none(name: str) -> Any:
+def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is no number of JSON")
 
 
 def _documents(data: bytes | str) -> Iterable[tuple[str, Any]]:
-    """Return what JSON says, each result with where it stands: one document, those of a list, or those of the lines."""
-    text = _decoded(data)
+    """Return the documents in the text with their locations: a single one, those of a list, or one per line."""
+    text = _decode(data)
     try:
-        found = _read(text, 1)
+        document = _parse(text, 1)
     except _SeveralDocuments:
         lines = enumerate(text.split("\n"), 1)
-        return [(f"line {number}: ", _read(line, number)) for number, line in lines if line.strip()]
-    if isinstance(found, list):
-        return [(f"result {number}: ", each) for number, each in enumerate(found, 1)]
-    return [("", found)]
+        return [(f"line {number}: ", _parse(line, number)) for number, line in lines if line.strip()]
+    if isinstance(document, list):
+        return [(f"result {number}: ", each) for number, each in enumerate(document, 1)]
+    return [("", document)]
 
 
 class _SeveralDocuments(IntakeRefused):
-    """A text that goes on after its first document."""
+    """The text continues after its first document."""
 
 
-def _decoded(data: bytes | str) -> str:
+def _decode(data: bytes | str) -> str:
     try:
         text = data if isinstance(data, str) else data.decode(json.detect_encoding(data))
     except UnicodeDecodeError as error:
@@ -272,31 +281,35 @@ def _decoded(data: bytes | str) -> str:
     return text.removeprefix("\ufeff")
 
 
-def _read(text: str, line: int) -> Any:
-    """Return what a text says that begins in some line of a file."""
+def _parse(text: str, line: int) -> Any:
+    """Return the value of JSON text that starts at some line of a file."""
     try:
-        return exact_json(text)
+        return parse_exact_json(text)
     except json.JSONDecodeError as error:
         kind = _SeveralDocuments if error.msg == "Extra data" else IntakeRefused
-        place = f"in line {line - 1 + error.lineno}, column {error.colno}"
-        raise kind(f"this is no JSON: {error.msg} {place}") from error
+        location = f"in line {line - 1 + error.lineno}, column {error.colno}"
+        raise kind(f"this is no JSON: {error.msg} {location}") from error
 
 
-def _complaints(error: ValidationError) -> list[str]:
-    """Return what is wrong with a result, place by place, without repeating what is in it."""
-    return [f"{place or 'the document'}: {what}" for place, what in _problems(error)]
+def _field_errors(error: ValidationError) -> list[str]:
+    """Return the errors in a result by field, without repeating its values."""
+    return [f"{location or 'the document'}: {problem}" for location, problem in _problems(error)]
 
 
-def _arguments(error: ValidationError) -> list[str]:
-    """Return the same of a result that is made here, by the names of the arguments."""
-    return list(dict.fromkeys(f"{_ARGUMENTS.get(place, place)}: {what}" for place, what in _problems(error)))
+def _argument_errors(error: ValidationError) -> list[str]:
+    """Return the errors of a result that was built here, by the argument's name."""
+    return list(
+        dict.fromkeys(
+            f"{_ARGUMENTS.get(location, location)}: {problem}" for location, problem in _problems(error)
+        )
+    )
 
 
 def _problems(error: ValidationError) -> Iterable[tuple[str, str]]:
     for each in error.errors(include_url=False, include_context=False, include_input=False):
-        place = ".".join(str(part) for part in each["loc"])
+        location = ".".join(str(part) for part in each["loc"])
         yield (
-            place,
+            location,
             _ID_RULE
             if each["type"] == "string_pattern_mismatch"
             else each["msg"].removeprefix("Value error, "),

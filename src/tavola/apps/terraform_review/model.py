@@ -1,9 +1,9 @@
-"""The table: reviews in versions, findings, run links; statistics that a projector derives; what is asked of them.
+"""The table of the review history: its items, indexes and access patterns.
 
-Two kinds of item, told apart by their partition key. **Facts** are created and never written again: versions and audit rows
-(`HISTORY#`), findings (`FINDING#`), links from runs (`RUN#`). **What follows from facts** is replaced: the current review
-(`REVIEW#`), statistics of a stack (`STACK#`), frequencies of an issue (`ISSUE#`), days (`DAYS`), marks of the projector (`MARK#`).
-The policy that enforces it names the same prefixes, see `policies`.
+There are two kinds of items, with different partition keys. **Immutable items** are created once: versions and audit entries
+(`HISTORY#`), findings (`FINDING#`), links from runs (`RUN#`). **Derived items** are replaced: the current review (`REVIEW#`), statistics of a
+stack (`STACK#`), frequencies of an issue (`ISSUE#`), days (`DAYS`), marks of the projector (`MARK#`). The policy that protects
+the immutable items names the same prefixes, see `policies`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from tavola import (
     attr,
     sort,
 )
-from tavola.apps.terraform_review.contents import ReviewFields
-from tavola.apps.terraform_review.domain import Band, Category, Severity, Status, band_of
+from tavola.apps.terraform_review.domain import Category, RiskBand, Severity, Status, risk_band
+from tavola.apps.terraform_review.review_fields import ReviewFields
 from tavola.patterns import AuditEntry, Outcome, ProjectionMark, stored_digest
 
 IMMUTABLE_PREFIXES = ("HISTORY#", "FINDING#", "RUN#")
 STATUS_SHARDS = 4
-SEAL_DIGITS = 32  # of a finding's digest, in the versions that name it
-RUNS_TOLD = 20  # of the runs that an issue was seen in, the latest
+SEAL_DIGITS = 32  # of a finding's digest, in the versions that list it
+RUNS_MAX = 20  # latest runs that an issue keeps
 
 _SUMMARY = (
     "ReviewId", "StackId", "SpaceliftRunId", "Status", "OverallRiskScore", "FoundRiskScore", "FindingsTotal",
@@ -41,13 +41,14 @@ _SUMMARY = (
 
 
 def table_name(environment: str = "dev") -> str:
-    """Return what the table is called in an environment: for `table_names=` of a connection."""
+    """Return the table's name in an environment, for `table_names=` of a connection."""
     return f"terraform-spacelift-ai-reviewer-reviews-{environment}"
 
 
+_COUNT_FIELDS = ("occurrence_count", "open_count", "last_seen", "updated_at", "revision")
 _COUNTED = {"EntityType": {"S": ["REVIEW", "REVIEW_VERSION", "FINDING"]}}
 # tavola: ignore[consumer-feeds-itself] a finding is made once, where it is missing, and only counts follow from it
-STATISTICS = Consumer(  # where a Lambda function keeps them; of its own writes to the table only findings are among these
+STATISTICS = Consumer(  # for a Lambda function; of its own writes, only findings pass the filters
     "statistics",
     handler="review_statistics.handler",
     batch_size=100,
@@ -61,8 +62,8 @@ STATISTICS = Consumer(  # where a Lambda function keeps them; of its own writes 
     ),
     failures="sqs",
     needs_old=True,
-    writes=("StackStats", "IssueFrequency", "IssueTotal", "DayRisk", "Counted", "Finding"),
-    idempotent=True,  # each record leaves a mark, in the transaction that adds its share
+    writes=("StackStats", "IssueFrequency", "IssueTotal", "DayRisk", "StatisticsMark", "Finding"),
+    idempotent=True,  # the transaction that counts a record also writes its mark
 )
 
 
@@ -78,7 +79,7 @@ class Reviews(
     recovery_days=35,
     consumers=(STATISTICS,),
 ):
-    """Everything, in one table: it is backed up, restored and expires together."""
+    """Everything in one table, which is backed up, restored and expires together."""
 
     stack_history = Gsi(name="GSI1", pk="GSI1PK", sk="GSI1SK", projection=_SUMMARY)
     risk = Gsi(name="GSI2", pk="GSI2PK", sk="GSI2SK", projection=_SUMMARY)
@@ -87,7 +88,7 @@ class Reviews(
 
 
 class ReviewSummary(Entity):
-    """What lists tell of a review: a view of the indexes."""
+    """A review in a list: the attributes that the indexes project."""
 
     review_id: Attr[str] = attr(name="ReviewId")
     stack_id: Attr[str] = attr(name="StackId")
@@ -105,9 +106,9 @@ class ReviewSummary(Entity):
     changed_at: Attr[datetime] = attr(name="UpdatedAt")
 
     @property
-    def band(self) -> Band | None:
-        """The band of its risk, None where that is unknown."""
-        return band_of(self.overall_risk_score)
+    def band(self) -> RiskBand | None:
+        """The band of the risk; None if it is unknown."""
+        return risk_band(self.overall_risk_score)
 
 
 class Review(
@@ -127,7 +128,7 @@ class Review(
     ),
     items=100_000,
 ):
-    """The current one of each review, and the only one in indexes."""
+    """The current version of each review, and the only one in indexes."""
 
     class Key(
         PrimaryKey["Review"],
@@ -180,7 +181,7 @@ class ReviewVersion(
     writes=(WritePattern("a version is kept", "put", per_second=4, item_bytes=4000, transactional=True),),
     items=250_000,
 ):
-    """One version of a review, for ever."""
+    """One version of a review; it never changes."""
 
     class Key(
         PrimaryKey["ReviewVersion"],
@@ -209,7 +210,7 @@ class ReviewAudit(
     writes=(WritePattern("a change is noted", "put", per_second=4, item_bytes=900, transactional=True),),
     items=250_000,
 ):
-    """Who made a version, when, why, and what differs from the one before."""
+    """Who wrote a version, when and why, and the differences from the version before."""
 
     review_id: Attr[str] = attr(name="ReviewId")
     stack_id: Attr[str] = attr(name="StackId")
@@ -249,13 +250,13 @@ class Finding(
     writes=(WritePattern("a finding is kept", "put", per_second=12, item_bytes=700, transactional=True),),
     items=600_000,
 ):
-    """One thing that was found in one review, as it was found."""
+    """A finding of a review; it never changes."""
 
     finding_id: Attr[str] = attr(name="FindingId")
     review_id: Attr[str] = attr(name="ReviewId")
     stack_id: Attr[str] = attr(name="StackId")
     run_id: Attr[str] = attr(name="SpaceliftRunId")
-    version: Attr[int] = attr(name="Version")  # that it was first in
+    version: Attr[int] = attr(name="Version")  # that introduced it
     category: Attr[Category] = attr(name="Category")
     severity: Attr[Severity] = attr(name="Severity")
     title: Attr[str] = attr(name="Title")
@@ -280,7 +281,7 @@ class Finding(
         review_id: str
 
     def digest(self) -> str:
-        """Return what tells whether this is what was written: of its attributes as they are stored."""
+        """Return a digest of the attributes as stored, to detect alterations."""
         return stored_digest(self)[:SEAL_DIGITS]
 
     class Occurrences(
@@ -304,7 +305,7 @@ class RunReview(
     ),
     items=250_000,
 ):
-    """That a version of a review names a run: how the review of a run is found. Each version has one."""
+    """A link from a run to a version that names it; the review of a run is found with it."""
 
     run_id: Attr[str] = attr(name="SpaceliftRunId")
     review_id: Attr[str] = attr(name="ReviewId")
@@ -329,7 +330,7 @@ class RunReview(
         created_at: Sort[datetime] = sort()
 
 
-# What follows from these, kept by the projector.
+# Statistics, maintained by the projector.
 
 
 class StackStats(
@@ -348,11 +349,11 @@ class StackStats(
     ),
     items=500,
 ):
-    """The numbers of a stack: of its reviews as they are now."""
+    """The statistics of a stack's current reviews."""
 
     stack_id: Attr[str] = attr(name="StackId")
     total_reviews: Attr[int] = attr(name="TotalReviews", default=0)
-    assessed_reviews: Attr[int] = attr(name="AssessedReviews", default=0)  # whose risk is known
+    assessed_reviews: Attr[int] = attr(name="AssessedReviews", default=0)  # with a known risk
     risk_sum: Attr[Decimal] = attr(name="RiskSum", default=Decimal(0))
     high_risk_count: Attr[int] = attr(name="HighRiskCount", default=0)
     medium_risk_count: Attr[int] = attr(name="MediumRiskCount", default=0)
@@ -366,11 +367,11 @@ class StackStats(
     reliability_findings: Attr[int] = attr(name="ReliabilityFindings", default=0)
     last_review_at: Attr[datetime | None] = attr(name="LastReviewDate", default=None)
     updated_at: Attr[datetime | None] = attr(name="UpdatedAt", default=None)
-    revision: Attr[int] = attr(name="Revision", default=0)  # how often it was written
+    revision: Attr[int] = attr(name="Revision", default=0)  # counts the writes
 
     @property
     def average_risk_score(self) -> Decimal | None:
-        """The mean of the risks that are known, with four places; None where none is."""
+        """The mean of the known risks, with four places; None if none is known."""
         return _mean(self.risk_sum, self.assessed_reviews)
 
     class Key(
@@ -391,37 +392,30 @@ class StackStats(
         stack_id: Sort[str] = sort()
 
 
-class _Frequency(Entity):
-    """How often an issue was found, where, and since when."""
+class IssueCounts(Entity):
+    """How often an issue occurred, and since when."""
 
     issue_hash: Attr[str] = attr(name="IssueHash")
     category: Attr[Category] = attr(name="Category")
     title: Attr[str] = attr(name="Title")
     file_path: Attr[str] = attr(name="FilePath", default="")
     occurrence_count: Attr[int] = attr(name="OccurrenceCount", default=0)
-    open_count: Attr[int] = attr(name="OpenCount", default=0)  # of these, that a review names as it is now
+    open_count: Attr[int] = attr(name="OpenCount", default=0)  # occurrences that current reviews list
     first_seen: Attr[datetime] = attr(name="FirstSeen")
     last_seen: Attr[datetime] = attr(name="LastSeen")
     updated_at: Attr[datetime | None] = attr(name="UpdatedAt", default=None)
-    revision: Attr[int] = attr(name="Revision", default=0)  # how often it was written
+    revision: Attr[int] = attr(name="Revision", default=0)  # counts the writes
 
 
 class IssueFrequency(
-    _Frequency,
+    IssueCounts,
     table=Reviews,
     tag="ISSUE_FREQUENCY",
     writes=(
         WritePattern(
             "an issue of a stack is counted",
             "put",
-            changes=(
-                "occurrence_count",
-                "open_count",
-                "last_seen",
-                "affected_runs",
-                "updated_at",
-                "revision",
-            ),
+            changes=(*_COUNT_FIELDS, "affected_runs"),
             per_second=12,
             item_bytes=700,
             transactional=True,
@@ -429,15 +423,17 @@ class IssueFrequency(
     ),
     items=20_000,
 ):
-    """How often an issue was found in one stack."""
+    """How often an issue occurred in one stack."""
 
     stack_id: Attr[str] = attr(name="StackId")
-    affected_runs: Attr[dict[str, datetime]] = attr(name="AffectedRuns", default_factory=dict)  # the latest
-    fixed_at: Attr[datetime | None] = attr(name="FixedAt", default=None)  # when a fix of it was applied last
+    affected_runs: Attr[dict[str, datetime]] = attr(
+        name="AffectedRuns", default_factory=dict
+    )  # the latest ones
+    fixed_at: Attr[datetime | None] = attr(name="FixedAt", default=None)  # when it was last fixed
 
     @property
     def fix_applied(self) -> bool:
-        """Whether it was fixed here, and no review of the stack names it any more."""
+        """Whether it was fixed here and no current review of the stack lists it."""
         return self.fixed_at is not None and self.open_count == 0
 
     class Key(PrimaryKey["IssueFrequency"], pk="ISSUE#{issue_hash}", sk="STACK#{stack_id}"):
@@ -464,14 +460,14 @@ class IssueFrequency(
 
 
 class IssueTotal(
-    _Frequency,
+    IssueCounts,
     table=Reviews,
     tag="ISSUE_TOTAL",
     writes=(
         WritePattern(
             "an issue is counted",
             "put",
-            changes=("occurrence_count", "open_count", "last_seen", "updated_at", "revision"),
+            changes=_COUNT_FIELDS,
             per_second=12,
             item_bytes=500,
             transactional=True,
@@ -479,7 +475,7 @@ class IssueTotal(
     ),
     items=2_000,
 ):
-    """How often an issue was found in all stacks together."""
+    """How often an issue occurred in all stacks."""
 
     class Key(
         PrimaryKey["IssueTotal"],
@@ -516,13 +512,15 @@ class DayRisk(
     ),
     items=3_650,
 ):
-    """The risk of the reviews that were made on a day, as they are now and as it was found at first."""
+    """The risk of the reviews created on a day: current, and as first found."""
 
     day: Attr[date] = attr(name="Day")
     reviews: Attr[int] = attr(name="Reviews", default=0)
-    assessed: Attr[int] = attr(name="Assessed", default=0)  # whose risk is known
+    assessed: Attr[int] = attr(name="Assessed", default=0)  # with a known risk
     risk_sum: Attr[Decimal] = attr(name="RiskSum", default=Decimal(0))
-    found_sum: Attr[Decimal] = attr(name="FoundSum", default=Decimal(0))  # of the same, as first found
+    found_sum: Attr[Decimal] = attr(
+        name="FoundSum", default=Decimal(0)
+    )  # of the same reviews, as first found
     high: Attr[int] = attr(name="High", default=0)
     medium: Attr[int] = attr(name="Medium", default=0)
     low: Attr[int] = attr(name="Low", default=0)
@@ -530,16 +528,16 @@ class DayRisk(
     failed: Attr[int] = attr(name="Failed", default=0)
     fixed: Attr[int] = attr(name="Fixed", default=0)
     findings: Attr[int] = attr(name="Findings", default=0)
-    revision: Attr[int] = attr(name="Revision", default=0)  # how often it was written
+    revision: Attr[int] = attr(name="Revision", default=0)  # counts the writes
 
     @property
     def average_risk(self) -> Decimal | None:
-        """The mean of the risks that are known, after fixes; None where none is."""
+        """The mean of the known risks after fixes; None if none is known."""
         return _mean(self.risk_sum, self.assessed)
 
     @property
     def average_found(self) -> Decimal | None:
-        """The mean of the risks as they were found, before fixes; None where none is known."""
+        """The mean of the known risks as first found; None if none is known."""
         return _mean(self.found_sum, self.assessed)
 
     class Key(
@@ -558,7 +556,7 @@ class DayRisk(
         day: Sort[date] = sort()
 
 
-class Counted(
+class StatisticsMark(
     ProjectionMark,
     table=Reviews,
     tag="MARK",
@@ -567,16 +565,16 @@ class Counted(
         WritePattern("what was counted is noted", "put", per_second=16, item_bytes=250, transactional=True),
     ),
 ):
-    """What an item has added to the numbers."""
+    """What an item has contributed to statistics."""
 
     expires: Attr[datetime | None] = attr(name="TTL", default=None)
 
-    class Key(PrimaryKey["Counted"], pk="MARK#{source}", sk="{projector}"):
+    class Key(PrimaryKey["StatisticsMark"], pk="MARK#{source}", sk="{projector}"):
         source: str
         projector: str
 
 
-class Requests(
+class RecordOutcome(
     Outcome,
     table=Reviews,
     tag="REQUEST",
@@ -587,11 +585,11 @@ class Requests(
         ),
     ),
 ):
-    """What became of a request."""
+    """The stored outcome of an idempotent request."""
 
     expires_at: Attr[datetime] = attr(name="TTL")
 
-    class Key(PrimaryKey["Requests"], pk="REQUEST#{scope}#{request}", sk="OUTCOME"):
+    class Key(PrimaryKey["RecordOutcome"], pk="REQUEST#{scope}#{request}", sk="OUTCOME"):
         scope: str
         request: str
 

@@ -1,21 +1,17 @@
-"""What each identity may do, as IAM has it; and the denial that keeps facts as they were written, whoever asks.
+"""IAM policies for each role, and a denial that protects immutable items.
 
-IAM tells partition keys apart and not sort keys. So everything that is never written again has partition keys of its own,
-`model.IMMUTABLE_PREFIXES`, and a policy can name them. What it cannot ask for is a condition in a put: who may write history in a transaction
-may write over it or add to it there, and the current record is replaced by each change. That is not prevented, and it is found as far as `verification` says.
+IAM can distinguish partition keys but not sort keys. So everything immutable has its own partition keys, `model.IMMUTABLE_PREFIXES`, which
+a policy can name. A policy cannot require a condition on a put: a role that may write history in a transaction can overwrite it
+there, and every change replaces the current record. That is not prevented; `verification` says how much of it is detected.
 
-A served application needs `projector`: it records, and it follows the table's stream. `service` is for who records alone, such as an ingest. Neither
-makes the table: that is for who sets it up, without the denial.
+A served application needs `projector`: it records, and it reads the table's stream. `service` is for a program that only records, such as an ingest.
+Neither may create the table; the role that sets it up does, without the denial.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
+from tavola.apps.policy_documents import PolicyDocument, policy_document, statement, table_arn
 from tavola.apps.terraform_review.model import IMMUTABLE_PREFIXES, Reviews
-
-Policy = dict[str, Any]
 
 _READS = ("GetItem", "BatchGetItem", "Query")
 _REWRITES = (
@@ -26,43 +22,47 @@ _REWRITES = (
     "PartiQLUpdate",
     "PartiQLDelete",
 )
-_ENDINGS = ("DeleteTable", "UpdateTimeToLive", "UpdateContinuousBackups")  # of everything at once
+_TABLE_CHANGES = ("DeleteTable", "UpdateTimeToLive", "UpdateContinuousBackups")
 _STREAM = ("DescribeStream", "GetShardIterator", "GetRecords")
 
 
-def reader(region: str, account: str, table: str = Reviews.settings.name) -> Policy:
-    """Return the policy of who looks: items by key and queries, of the table and its indexes; no scan, no write."""
-    arn = _arn(region, account, table)
-    return _policy(_allow("Look", _READS, arn), _allow("LookByIndexes", ("Query",), f"{arn}/index/*"))
+def reader(region: str, account: str, table: str = Reviews.settings.name) -> PolicyDocument:
+    """Return the policy of a reader: items by key and queries, on the table and its indexes; no scans, no writes."""
+    arn = table_arn(table, region, account)
+    return policy_document(
+        statement("Look", _READS, arn), statement("LookByIndexes", ("Query",), f"{arn}/index/*")
+    )
 
 
-def service(region: str, account: str, table: str = Reviews.settings.name) -> Policy:
-    """Return the policy of who records: it reads, and creates or replaces in transactions; it deletes nothing."""
-    return _policy(
+def service(region: str, account: str, table: str = Reviews.settings.name) -> PolicyDocument:
+    """Return the policy of a recorder: it reads, and creates or replaces items in transactions; it deletes nothing."""
+    return policy_document(
         *reader(region, account, table)["Statement"],
-        _allow("Write", ("PutItem", "ConditionCheckItem", "DescribeTable"), _arn(region, account, table)),
+        statement(
+            "Write", ("PutItem", "ConditionCheckItem", "DescribeTable"), table_arn(table, region, account)
+        ),
         *immutability(region, account, table)["Statement"],
     )
 
 
-def projector(region: str, account: str, table: str = Reviews.settings.name) -> Policy:
-    """Return the policy of a server, which also keeps the statistics: what `service` may, the stream, and the scan of a rebuild."""
-    arn = _arn(region, account, table)
-    return _policy(
+def projector(region: str, account: str, table: str = Reviews.settings.name) -> PolicyDocument:
+    """Return the policy of a server that also maintains the statistics: `service`, the stream, and scans for a rebuild."""
+    arn = table_arn(table, region, account)
+    return policy_document(
         *service(region, account, table)["Statement"],
-        _allow("ReadAll", ("Scan",), arn),
-        _allow("Follow", _STREAM, f"{arn}/stream/*"),
+        statement("ReadAll", ("Scan",), arn),
+        statement("Follow", _STREAM, f"{arn}/stream/*"),
     )
 
 
-def keeper(region: str, account: str, table: str = Reviews.settings.name) -> Policy:
-    """Return the policy of who keeps backups: made and listed, and restored to tables of other names; none is deleted."""
-    arn = _arn(region, account, table)
-    return _policy(
-        _allow("KeepBackups", ("CreateBackup", "ListBackups", "DescribeContinuousBackups", "DescribeTable"), arn),
-        _allow("LookAtBackups", ("DescribeBackup", "RestoreTableFromBackup"), f"{arn}/backup/*"),
-        _allow("Restore", ("RestoreTableToPointInTime",), arn),
-        _allow(
+def keeper(region: str, account: str, table: str = Reviews.settings.name) -> PolicyDocument:
+    """Return the policy of a backup operator: creates and lists backups, and restores to tables of other names; deletes none."""
+    arn = table_arn(table, region, account)
+    return policy_document(
+        statement("KeepBackups", ("CreateBackup", "ListBackups", "DescribeContinuousBackups", "DescribeTable"), arn),
+        statement("LookAtBackups", ("DescribeBackup", "RestoreTableFromBackup"), f"{arn}/backup/*"),
+        statement("Restore", ("RestoreTableToPointInTime",), arn),
+        statement(
             "IntoAnother",
             ("RestoreTableToPointInTime", "RestoreTableFromBackup", "DescribeTable", "BatchWriteItem", "PutItem",
              "UpdateItem", "DeleteItem", "GetItem", "Query", "Scan"),
@@ -71,40 +71,25 @@ def keeper(region: str, account: str, table: str = Reviews.settings.name) -> Pol
     )  # fmt: skip
 
 
-def immutability(region: str, account: str, table: str = Reviews.settings.name) -> Policy:
-    """Return the denial for everybody: facts are neither updated nor deleted, and are put in transactions alone; the table and its backups stay."""
-    arn = _arn(region, account, table)
-    leading = {
+def immutability(region: str, account: str, table: str = Reviews.settings.name) -> PolicyDocument:
+    """Return the denial for every role: immutable items cannot be updated or deleted, and can be put in transactions only.
+
+    It also protects the table itself and its backups.
+    """
+    arn = table_arn(table, region, account)
+    protected_keys = {
         "ForAnyValue:StringLike": {"dynamodb:LeadingKeys": [f"{prefix}*" for prefix in IMMUTABLE_PREFIXES]}
     }
-    outside = {"StringNotEquals": {"dynamodb:EnclosingOperation": "TransactWriteItems"}}
-    return _policy(
-        _statement("FactsAreNotRewritten", "Deny", _REWRITES, arn, leading),
-        _statement("FactsComeWithTheirReview", "Deny", ("PutItem",), arn, {**leading, **outside}),
-        _statement("TheTableStays", "Deny", _ENDINGS, arn),
-        _statement("BackupsStay", "Deny", ("DeleteBackup",), f"{arn}/backup/*"),
+    outside_transaction = {"StringNotEquals": {"dynamodb:EnclosingOperation": "TransactWriteItems"}}
+    return policy_document(
+        statement("FactsAreNotRewritten", _REWRITES, arn, effect="Deny", condition=protected_keys),
+        statement(
+            "FactsComeWithTheirReview",
+            ("PutItem",),
+            arn,
+            effect="Deny",
+            condition={**protected_keys, **outside_transaction},
+        ),
+        statement("TheTableStays", _TABLE_CHANGES, arn, effect="Deny"),
+        statement("BackupsStay", ("DeleteBackup",), f"{arn}/backup/*", effect="Deny"),
     )
-
-
-def _arn(region: str, account: str, table: str) -> str:
-    return f"arn:aws:dynamodb:{region}:{account}:table/{table}"
-
-
-def _policy(*statements: dict[str, Any]) -> Policy:
-    return {"Version": "2012-10-17", "Statement": list(statements)}
-
-
-def _allow(sid: str, actions: Sequence[str], resource: str) -> dict[str, Any]:
-    return _statement(sid, "Allow", actions, resource)
-
-
-def _statement(
-    sid: str, effect: str, actions: Sequence[str], resource: str, condition: dict[str, Any] | None = None
-) -> dict[str, Any]:
-    told = {
-        "Sid": sid,
-        "Effect": effect,
-        "Action": [f"dynamodb:{action}" for action in actions],
-        "Resource": resource,
-    }
-    return told if condition is None else {**told, "Condition": condition}

@@ -1,12 +1,19 @@
-"""The projector: statistics kept by the table's stream, exact however often a record comes.
+"""ReviewProjector: keeps the statistics up to date from the table's stream, exactly, even if records repeat.
 
-For each review and each finding there is a mark, which says what it has added to statistics and how far in its life it was then. A
-change renews the mark and changes the statistics by the difference, in one transaction: so at every moment they are the sum of the
-marks. Reviews have version numbers, and a finding is as far as its review: it is open while that one names it. So a mark needs no place in the
-stream to know what is older: a record that comes again, late or out of order is no newer than its mark and changes nothing.
+Each review and each finding has a mark, which records what the item has contributed to statistics, and the item's position: how far it
+was in its life. A change updates the mark and the statistics by the difference, in one transaction, so that statistics are always the
+sum of the marks:
 
-`tavola.patterns.Projector` keeps numbers, one an item. Here they are fields of entities that also sort by them and tell facts, so this
-one is written out, on the same marks and with the same face.
+    record ──► item's current state ──► position newer than the mark's?  ──no──► ignored
+                                                     │yes
+                                 transaction: mark + statistics (by the difference)
+
+Reviews have version numbers, and a finding's position is the version of its review, which may stop listing it. So the order of
+items is known without stream positions, and a record that comes again, late or out of order is no newer than its mark.
+
+Two readers may count at the same time: every write is conditional on the mark's position and the statistic's revision, and the reader that
+loses reads again and repeats. `tavola.patterns.Projector` does this for single numbers, one item each. Here the numbers are fields
+of entities that are also sorted by them and hold facts, so this projector is written out, on the same marks.
 """
 
 from __future__ import annotations
@@ -28,7 +35,6 @@ from tavola import (
     changes_of,
 )
 from tavola.apps.terraform_review.model import (
-    Counted,
     DayRisk,
     Finding,
     IssueFrequency,
@@ -37,263 +43,204 @@ from tavola.apps.terraform_review.model import (
     Reviews,
     ReviewVersion,
     StackStats,
+    StatisticsMark,
 )
-from tavola.apps.terraform_review.numbers import Fixed, Statistic, changes, key_of, names_of
-from tavola.apps.terraform_review.standings import (
-    Batch,
-    Found,
-    Sheet,
-    Standing,
+from tavola.apps.terraform_review.statistics import (
+    IssueFix,
+    RecordBatch,
+    Statistic,
+    StatisticsLedger,
+    TableSnapshot,
+    TrackedItem,
     Work,
+    affected_statistics,
     item_key,
-    packed,
-    standing_of,
+    share_differences,
+    statistic_key,
+    take_one_transaction,
+    track_finding,
 )
 from tavola.patterns import BlobDamaged, BlobMissing, FailedRecord, Projected, ProjectionFailed, Rebuilt
 
-KEEP = timedelta(days=7)  # the mark of what is gone, while an old record may still come again
-SETTLED_MAX = 3  # how often statistics are put right in one rebuild
-ROUNDS_MAX = 8  # how often a batch is worked out again that another reader was faster with
+DELETED_MARK_LIFE = timedelta(days=7)  # longer than the stream keeps records, so an old one finds the mark
+CORRECTIONS_MAX = 3  # rounds of correcting statistics in one rebuild
+ATTEMPTS_MAX = 8  # at counting a batch while other readers count too
+_MARKS_PER_ROUND = 1000
 
-_READ = (Review, Finding, ReviewVersion)
+_READ_TYPES = (Review, Finding, ReviewVersion)
 
-Complete = Callable[[ReviewVersion], Awaitable[int]]
+WriteFindings = Callable[[ReviewVersion], Awaitable[int]]
 
 _log = logging.getLogger("tavola.apps")
 
 
 class ReviewProjector:
-    """Statistics about reviews and findings; `complete` makes items of findings that did not fit beside their review."""
+    """Statistics about reviews and findings; `write_findings` creates the items of findings that are still in a blob."""
 
     table = Reviews
-    mark = Counted
+    mark = StatisticsMark
     name = "statistics"
 
-    def __init__(self, db: AsyncConnection, complete: Complete) -> None:
+    def __init__(self, db: AsyncConnection, write_findings: WriteFindings) -> None:
         self.db = db
-        self._complete = complete
+        self._write_findings = write_findings
 
     async def handler(self, event: Mapping[str, Any], context: object = None) -> dict[str, Any]:
-        """Count the records of an event, as a Lambda function; those that fail are reported, and come again."""
-        done = await self.apply(changes_of(Reviews, event))
-        return {"batchItemFailures": [{"itemIdentifier": each.sequence} for each in done.failed]}
+        """Count the records of an event, as a Lambda function; report those that fail, so that they are delivered again."""
+        result = await self.apply(changes_of(Reviews, event))
+        return {"batchItemFailures": [{"itemIdentifier": each.sequence} for each in result.failed]}
 
-    async def apply(self, given: Iterable[AnyChange]) -> Projected:
-        """Count changes; what is known already changes nothing."""
-        batch = Batch()
+    async def apply(self, changes: Iterable[AnyChange]) -> Projected:
+        """Count changes; those that were counted before have no effect."""
+        batch = RecordBatch()
         failed: list[FailedRecord] = []
-        fixes: list[Fixed] = []
-        for change in given:
+        fixes: list[IssueFix] = []
+        for change in changes:
             if isinstance(change, RawChange):
-                if change.entity in _READ and change.problem is not None:
+                if change.entity in _READ_TYPES and change.problem is not None:
                     failed.append(FailedRecord(change.sequence, change.problem))
                 continue
-            item = change.old if change.kind == "removed" else change.new
+            deleted = change.kind == "removed"
+            item = change.old if deleted else change.new
             if isinstance(item, Review):
-                batch.review(item, change.old, gone=change.kind == "removed")
+                batch.add_review(item, change.old, deleted=deleted)
             elif isinstance(item, Finding):
-                batch.finding(item, gone=change.kind == "removed")
-            elif isinstance(item, ReviewVersion) and change.kind != "removed":
-                await self._completed(item)
-                fixes += await self._fixes(item)
-        standings = await self._standings(batch)
-        renewed = await self._count(standings, fixes)
-        return Projected(renewed, len(standings) - renewed, tuple(failed))
+                batch.add_finding(item, deleted=deleted)
+            elif isinstance(item, ReviewVersion) and not deleted:
+                await self._try_write_findings(item)
+                fixes += await self._read_fixes(item)
+        items = await self._read_items(batch)
+        counted = await self._count(items, fixes)
+        return Projected(counted, len(items) - counted, tuple(failed))
 
     async def follow(self, subscription: AsyncSubscription) -> int:
-        """Count what a subscription gives until it ends, and return how many changes that were."""
-        seen = 0
+        """Count the changes of a subscription until it ends; return how many there were."""
+        count = 0
         while (batch := await subscription.take()) is not None:
-            done = await self.apply(batch.changes)
-            if done.failed:
-                raise ProjectionFailed(done.failed)
-            seen += len(batch)
-        return seen
+            result = await self.apply(batch.changes)
+            if result.failed:
+                raise ProjectionFailed(result.failed)
+            count += len(batch)
+        return count
 
     async def recount(self) -> dict[str, Statistic]:
-        """Return what the statistics come to by the items themselves, reading the whole table; nothing is written."""
-        found = await self._all()
-        sheet = Sheet()
-        for standing in found.standings:
-            sheet.add(standing.shares, standing.item)
-        for fix in found.fixes:
-            sheet.add({}, fix)
-        return {name: entity for name, entity in sheet.standing.items() if entity is not None}
+        """Return the statistics computed from all items of the table; nothing is written."""
+        statistics = _count_snapshot(await self._scan()).statistics
+        return {name: entity for name, entity in statistics.items() if entity is not None}
 
-    async def kept(self) -> dict[str, Statistic]:
-        """Return the statistics as they stand, reading the whole table; of some nothing is counted any more."""
-        return (await self._all()).statistics
+    async def read_statistics(self) -> dict[str, Statistic]:
+        """Return all stored statistics, including those that count nothing any more; scans the table."""
+        return (await self._scan()).statistics
 
     async def rebuild(self) -> Rebuilt:
-        """Bring the statistics to what the table says, reading all of it; the stream may be read meanwhile.
+        """Make marks and statistics match the table; scans all of it. The stream may be read meanwhile.
 
-        Findings that are yet to be made items are made. Marks that are missing, or of something else than the items are now, are renewed. Then
-        statistics that are not the sum of the marks, because one was lost or somebody wrote to it, are put right.
+        First writes missing findings, then marks that are missing or out of date, and last corrects statistics that are not the
+        sum of the marks, because one was lost or written by another program.
         """
-        found = await self._all()
-        if sum([await self._completed(version) for version in found.halves]):
-            found = await self._all()
-        wanted: list[Standing] = []
-        for standing in found.standings:
-            mark = found.marks.get(standing.source)
+        snapshot = await self._scan()
+        if sum([await self._try_write_findings(version) for version in snapshot.incomplete_versions]):
+            snapshot = await self._scan()
+        outdated: list[TrackedItem] = []
+        for tracked in snapshot.items:
+            mark = snapshot.marks.get(tracked.source)
             if mark is None:
-                wanted.append(standing)
-            elif mark.shares != standing.shares and mark.place.rstrip("+") <= standing.place:
-                # Of the same state it adds something else now: a little further than the mark, and before the next state.
-                place = standing.place if mark.place < standing.place else mark.place + "+"
-                wanted.append(replace(standing, place=place))
-        renewed = 0
-        for at in range(0, len(wanted), 1000):
-            renewed += await self._count(wanted[at : at + 1000], ())
-        await self._count((), found.fixes)
-        removed = await self._release(found)
-        if renewed or removed:
-            found = await self._all()
-        await self._settle(found)
-        return Rebuilt(renewed, removed)
+                outdated.append(tracked)
+            elif mark.shares != tracked.shares and mark.place.rstrip("+") <= tracked.position:
+                # In the same position with other shares: use a position just after the mark's, and before the next one.
+                position = tracked.position if mark.place < tracked.position else mark.place + "+"
+                outdated.append(replace(tracked, position=position))
+        counted = 0
+        for start in range(0, len(outdated), _MARKS_PER_ROUND):
+            counted += await self._count(outdated[start : start + _MARKS_PER_ROUND], ())
+        await self._count((), snapshot.fixes)
+        removed = await self._remove_deleted(snapshot)
+        if counted or removed:
+            snapshot = await self._scan()
+        await self._correct_statistics(snapshot)
+        return Rebuilt(counted, removed)
 
     async def fill(self, items: Iterable[Review | Finding | ReviewVersion] | None = None) -> int:
-        """Write the statistics of a table that has none yet, in batches, and return of how many items.
+        """Write the statistics of a table that has none yet; return how many items were counted.
 
-        For a table that was just loaded, while nobody reads its stream: there are no conditions in a batch. `items` are those that
-        were loaded, in any order; without them the table is read.
+        Only for a table that was just loaded and whose stream is not read, because the batches have no conditions. `items` are
+        the loaded items in any order; without them the table is scanned.
         """
         if items is None:
-            found = await self._all()
+            snapshot = await self._scan()
         else:
-            found = Found()
+            snapshot = TableSnapshot()
             for item in items:
-                found.add(item)
-        sheet = Sheet()
-        for standing in found.standings:
-            sheet.add(standing.shares, standing.item)
-        for fix in found.fixes:
-            sheet.add({}, fix)
-        marks = [self._mark(standing) for standing in found.standings]
-        told = [entity.model_copy(update={"revision": 1}) for entity in sheet.standing.values() if entity]
-        await self.db.put_many([*marks, *told])
+                snapshot.add(item)
+        marks = [self._new_mark(tracked) for tracked in snapshot.items]
+        statistics = _count_snapshot(snapshot).statistics.values()
+        await self.db.put_many(
+            [*marks, *(entity.model_copy(update={"revision": 1}) for entity in statistics if entity)]
+        )
         return len(marks)
 
-    # How.
+    # Counting.
 
-    async def _count(self, standings: Sequence[Standing], fixes: Sequence[Fixed]) -> int:
-        """Renew marks, and the statistics by that; return how many were not known."""
-        wanted, facts, renewed = list(standings), list(fixes), 0
-        for _ in range(ROUNDS_MAX):
-            marks = await self._marks([each.source for each in wanted])
+    async def _count(self, items: Sequence[TrackedItem], fixes: Sequence[IssueFix]) -> int:
+        """Update marks and statistics; return how many items had changed."""
+        waiting, waiting_fixes, counted = list(items), list(fixes), 0
+        for _ in range(ATTEMPTS_MAX):
+            marks = await self._read_marks([each.source for each in waiting])
             work: list[Work] = [
-                (each, marks[each.source]) for each in wanted if _news(each, marks[each.source])
+                (each, marks[each.source]) for each in waiting if _is_newer(each, marks[each.source])
             ]
-            work += [(fix, None) for fix in facts]
-            sheet = Sheet(await self._statistics(work))
+            work += [(fix, None) for fix in waiting_fixes]
+            ledger = StatisticsLedger(await self._read_affected(work))
             while work:
-                some = packed(work)
+                chunk = take_one_transaction(work)
                 try:
-                    await self._commit(some, sheet)
+                    await self._commit(chunk, ledger)
                 except TransactionCancelled as error:
-                    if not overtaken(error):
+                    if not lost_race(error):
                         raise
-                    break  # somebody else counts as well: look again
-                renewed += sum(isinstance(told, Standing) for told, _ in some)
-                del work[: len(some)]
-            wanted = [told for told, _ in work if isinstance(told, Standing)]
-            facts = [told for told, _ in work if isinstance(told, Fixed)]
+                    break  # another reader counts as well: read again
+                counted += sum(isinstance(each, TrackedItem) for each, _ in chunk)
+                del work[: len(chunk)]
+            waiting = [each for each, _ in work if isinstance(each, TrackedItem)]
+            waiting_fixes = [each for each, _ in work if isinstance(each, IssueFix)]
             if not work:
-                return renewed
+                return counted
         raise ProjectionFailed([FailedRecord("", RuntimeError("other readers were faster each time"))])
 
-    async def _commit(self, some: Sequence[Work], sheet: Sheet) -> None:
-        before = dict(sheet.standing)
-        sheet.touched.clear()
+    async def _commit(self, chunk: Sequence[Work], ledger: StatisticsLedger) -> None:
+        before = dict(ledger.statistics)
+        ledger.changed.clear()
         async with self.db.transaction() as tx:
-            for told, mark in some:
-                if isinstance(told, Fixed):
-                    sheet.add({}, told)
+            for counted, mark in chunk:
+                if isinstance(counted, IssueFix):
+                    ledger.add({}, counted)
                     continue
-                sheet.add(changes({} if mark is None else mark.shares, told.shares), told.item)
-                renewed = self._mark(told)
+                old_shares = {} if mark is None else mark.shares
+                ledger.add(share_differences(old_shares, counted.shares), counted.item)
                 if mark is None:
-                    tx.create(renewed)
+                    tx.create(self._new_mark(counted))
                 else:
-                    tx.put(renewed, when=Counted.place == mark.place)
-            for name in sorted(sheet.touched):
-                was, now = before[name], sheet.standing[name]
-                assert now is not None, "what was counted is there"
-                revised = now.model_copy(update={"revision": 1 if was is None else was.revision + 1})
-                sheet.standing[name] = revised
-                if was is None:
-                    tx.create(revised)
-                else:
-                    _put(tx, revised, was.revision)
+                    tx.put(self._new_mark(counted), when=StatisticsMark.place == mark.place)
+            for name in sorted(ledger.changed):
+                after = ledger.statistics[name]
+                assert after is not None, "a changed statistic exists"
+                ledger.statistics[name] = _put_revision(tx, before[name], after)
 
-    def _mark(self, standing: Standing) -> Counted:
-        gone = standing.item is None
+    def _new_mark(self, tracked: TrackedItem) -> StatisticsMark:
         now = datetime.fromtimestamp(int(self.db.context.clock.now()), UTC)
-        return Counted(
+        return StatisticsMark(
             projector=self.name,
-            source=standing.source,
-            kind=standing.source.partition("/")[0],
-            place=standing.place,
-            shares=standing.shares,
-            expires=now + KEEP if gone else None,
+            source=tracked.source,
+            kind=tracked.source.partition("/")[0],
+            place=tracked.position,
+            shares=tracked.shares,
+            expires=now + DELETED_MARK_LIFE if tracked.item is None else None,
         )
 
-    async def _marks(self, sources: Sequence[str]) -> dict[str, Counted | None]:
-        keys = [Counted.Key(source=source, projector=self.name) for source in sources]
-        found = await self.db.get_many(keys, consistent=True) if keys else []
-        return dict(zip(sources, found, strict=True))
-
-    async def _statistics(self, work: Sequence[Work]) -> dict[str, Statistic | None]:
-        names: dict[str, None] = {}
-        for told, mark in work:
-            telling = told if isinstance(told, Fixed) else told.item
-            for name in (*(mark.shares if mark else ()), *(names_of(telling) if telling else ())):
-                names[name] = None
-        found: Sequence[Any] = []
-        if names:
-            found = await self.db.get_many([key_of(name) for name in names], consistent=True)
-        return dict(zip(names, found, strict=True))
-
-    async def _fixes(self, version: ReviewVersion) -> list[Fixed]:
-        """Return which issues a version fixed: those of the findings that it resolved."""
-        details = version.fix_details
-        if details is None or details.fix_version != version.version:
-            return []
-        keys = [Finding.Key(finding_id=each, review_id=version.review_id) for each in details.resolved]
-        found = await self.db.get_many(keys, consistent=True)
-        return [Fixed(finding, details.applied_at) for finding in found if finding is not None]
-
-    async def _standings(self, batch: Batch) -> list[Standing]:
-        """Return what the items of a batch have come to; what it does not tell of them is read."""
-        unread = [key for key, finding in batch.findings.items() if finding is None]
-        keys = [Finding.Key(review_id=review, finding_id=ident) for review, ident in unread]
-        read = await self.db.get_many(keys, consistent=True) if keys else []
-        batch.findings.update(zip(unread, read, strict=True))
-        asked = list(
-            dict.fromkeys(
-                review
-                for (review, _), finding in batch.findings.items()
-                if finding is not None and (review in batch.gone or review not in batch.reviews)
-            )
-        )
-        others = (
-            await self.db.get_many([Review.Key(review_id=each) for each in asked], consistent=True)
-            if asked
-            else []
-        )
-        reviews: dict[str, Review | None] = {**batch.reviews, **dict(zip(asked, others, strict=True))}
-        for (review, _), finding in batch.findings.items():
-            if finding is not None:
-                told = standing_of(finding, reviews[review])
-                standing = batch.standings.get(told.source)
-                if standing is None or standing.place <= told.place:
-                    batch.standings[told.source] = told
-        return list(batch.standings.values())
-
-    async def _completed(self, version: ReviewVersion) -> int:
-        """Make the findings of a version items; where what they are kept in is gone, nobody can, and the rest is counted all the same."""
+    async def _try_write_findings(self, version: ReviewVersion) -> int:
+        """Create the findings of a version that are still in a blob; if the blob is lost, log it and count the rest."""
         try:
-            return await self._complete(version)
+            return await self._write_findings(version)
         except (BlobMissing, BlobDamaged) as error:
             _log.error(
                 "Findings of version %d of the review %s cannot be made: %s",
@@ -303,28 +250,89 @@ class ReviewProjector:
             )
             return 0
 
-    async def _settle(self, found: Found) -> None:
-        """Put statistics right that are not the sum of the marks; the ones that are counted meanwhile are looked at again."""
-        for _ in range(SETTLED_MAX):
-            if not found.wrong(found):
+    async def _remove_deleted(self, snapshot: TableSnapshot) -> int:
+        """Take back the shares of items that no longer exist; return how many."""
+        known = {tracked.source for tracked in snapshot.items}
+        marks = [mark for mark in snapshot.marks.values() if mark.shares and mark.source not in known]
+        keys = [item_key(mark.source) for mark in marks]
+        items = await self.db.get_many(keys, consistent=True) if keys else []
+        deleted = [
+            TrackedItem(mark.source, mark.place + "~", None)
+            for mark, item in zip(marks, items, strict=True)
+            if item is None
+        ]
+        return await self._count(deleted, ())
+
+    async def _correct_statistics(self, snapshot: TableSnapshot) -> None:
+        """Correct statistics that are not the sum of the marks; those that another reader changes meanwhile are checked again."""
+        for _ in range(CORRECTIONS_MAX):
+            if not snapshot.find_wrong_statistics(snapshot):
                 return
-            wrong = found.wrong(await self._all())
-            for name, right in wrong.items():
-                was = found.statistics.get(name)
-                revised = right.model_copy(update={"revision": 1 if was is None else was.revision + 1})
+            wrong = snapshot.find_wrong_statistics(await self._scan())
+            for name, corrected in wrong.items():
                 try:
                     async with self.db.transaction() as tx:
-                        if was is None:
-                            tx.create(revised)
-                        else:
-                            _put(tx, revised, was.revision)
+                        _put_revision(tx, snapshot.statistics.get(name), corrected)
                 except TransactionCancelled as error:
-                    if not overtaken(error):
+                    if not lost_race(error):
                         raise
             _log.warning("%d statistics were not the sum of what was counted, and were put right", len(wrong))
-            found = await self._all()
+            snapshot = await self._scan()
 
-    async def _scanned(self) -> AsyncIterator[Entity]:
+    # Reading.
+
+    async def _read_marks(self, sources: Sequence[str]) -> dict[str, StatisticsMark | None]:
+        keys = [StatisticsMark.Key(source=source, projector=self.name) for source in sources]
+        marks = await self.db.get_many(keys, consistent=True) if keys else []
+        return dict(zip(sources, marks, strict=True))
+
+    async def _read_affected(self, work: Sequence[Work]) -> dict[str, Statistic | None]:
+        names = list(dict.fromkeys(name for each, mark in work for name in affected_statistics(each, mark)))
+        statistics: Sequence[Any] = []
+        if names:
+            statistics = await self.db.get_many([statistic_key(name) for name in names], consistent=True)
+        return dict(zip(names, statistics, strict=True))
+
+    async def _read_fixes(self, version: ReviewVersion) -> list[IssueFix]:
+        """Return the issues that a version fixed: those of the findings that it resolved."""
+        details = version.fix_details
+        if details is None or details.fix_version != version.version:
+            return []
+        keys = [Finding.Key(finding_id=each, review_id=version.review_id) for each in details.resolved]
+        findings = await self.db.get_many(keys, consistent=True)
+        return [IssueFix(finding, details.applied_at) for finding in findings if finding is not None]
+
+    async def _read_items(self, batch: RecordBatch) -> list[TrackedItem]:
+        """Return the items of a batch, reading the findings and reviews that its records do not contain."""
+        unread = [key for key, finding in batch.findings.items() if finding is None]
+        keys = [Finding.Key(review_id=review, finding_id=finding_id) for review, finding_id in unread]
+        findings = await self.db.get_many(keys, consistent=True) if keys else []
+        batch.findings.update(zip(unread, findings, strict=True))
+        unread_reviews = list(
+            dict.fromkeys(
+                review
+                for (review, _), finding in batch.findings.items()
+                if finding is not None and (review in batch.deleted_reviews or review not in batch.reviews)
+            )
+        )
+        review_keys = [Review.Key(review_id=each) for each in unread_reviews]
+        read = await self.db.get_many(review_keys, consistent=True) if review_keys else []
+        reviews: dict[str, Review | None] = {
+            **batch.reviews,
+            **dict(zip(unread_reviews, read, strict=True)),
+        }
+        for (review, _), finding in batch.findings.items():
+            if finding is not None:
+                batch.keep_latest(track_finding(finding, reviews[review]))
+        return list(batch.items.values())
+
+    async def _scan(self) -> TableSnapshot:
+        snapshot = TableSnapshot()
+        async for entity in self._scan_entities():
+            snapshot.add(entity)
+        return snapshot
+
+    async def _scan_entities(self) -> AsyncIterator[Entity]:
         cursor: str | None = None
         while True:
             page = await self.db.scan_table(Reviews, cursor=cursor, consistent=True)
@@ -334,49 +342,43 @@ class ReviewProjector:
             if cursor is None:
                 return
 
-    async def _all(self) -> Found:
-        """Read the whole table, once."""
-        found = Found()
-        async for entity in self._scanned():
-            found.add(entity)
-        return found
 
-    async def _release(self, found: Found) -> int:
-        """Take back what items added that are gone; return how many."""
-        known = {standing.source for standing in found.standings}
-        left = [mark for mark in found.marks.values() if mark.shares and mark.source not in known]
-        items = (
-            await self.db.get_many([item_key(mark.source) for mark in left], consistent=True) if left else []
-        )
-        gone = [
-            Standing(mark.source, mark.place + "~", None)
-            for mark, item in zip(left, items, strict=True)
-            if item is None
-        ]
-        return await self._count(gone, ())
-
-
-def _news(standing: Standing, mark: Counted | None) -> bool:
-    """Return whether a standing is newer than its mark; a finding tells nothing more where it adds the same."""
-    if mark is None:
-        return True
-    same = isinstance(standing.item, Finding) and mark.shares == standing.shares
-    return mark.place < standing.place and not same
-
-
-def overtaken(error: TransactionCancelled) -> bool:
-    """Return whether a transaction was cancelled because somebody else counts as well."""
+def lost_race(error: TransactionCancelled) -> bool:
+    """Return whether a transaction was cancelled because another reader counted the same items."""
     return any(reason.kind in ("exists", "condition") for reason in error.reasons if reason is not None)
 
 
-def _put(tx: AsyncTransaction, revised: Statistic, revision: int) -> None:
-    """Store a statistic over the one that was read."""
+def _count_snapshot(snapshot: TableSnapshot) -> StatisticsLedger:
+    ledger = StatisticsLedger()
+    for tracked in snapshot.items:
+        ledger.add(tracked.shares, tracked.item)
+    for fix in snapshot.fixes:
+        ledger.add({}, fix)
+    return ledger
+
+
+def _is_newer(tracked: TrackedItem, mark: StatisticsMark | None) -> bool:
+    """Return whether an item must be counted; a finding that contributes the same as before need not be."""
+    if mark is None:
+        return True
+    unchanged = isinstance(tracked.item, Finding) and mark.shares == tracked.shares
+    return mark.place < tracked.position and not unchanged
+
+
+def _put_revision(tx: AsyncTransaction, before: Statistic | None, after: Statistic) -> Statistic:
+    """Add the next revision of a statistic to a transaction, on condition that `before` is still stored; return it."""
+    if before is None:
+        first = after.model_copy(update={"revision": 1})
+        tx.create(first)
+        return first
+    revised = after.model_copy(update={"revision": before.revision + 1})
     match revised:
         case StackStats():
-            tx.put(revised, when=StackStats.revision == revision)
+            tx.put(revised, when=StackStats.revision == before.revision)
         case DayRisk():
-            tx.put(revised, when=DayRisk.revision == revision)
+            tx.put(revised, when=DayRisk.revision == before.revision)
         case IssueFrequency():
-            tx.put(revised, when=IssueFrequency.revision == revision)
+            tx.put(revised, when=IssueFrequency.revision == before.revision)
         case IssueTotal():
-            tx.put(revised, when=IssueTotal.revision == revision)
+            tx.put(revised, when=IssueTotal.revision == before.revision)
+    return revised

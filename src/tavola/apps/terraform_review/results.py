@@ -1,7 +1,7 @@
-"""Results: what a reviewer hands over, as JSON: a run, its code, what was found in it and what it cost.
+"""Review results: the JSON that a reviewer submits: a run, its code, findings and cost.
 
-The same shape is posted, ingested from a file and made by analysers. Numbers are decimals from the first moment, so no
-digit is lost on the way into the table.
+The same models are posted, ingested from files and built by analysers. Numbers are decimals from the start, so that no digit is
+lost before they are stored.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, mo
 from tavola.apps.terraform_review.domain import FINDINGS_MAX, Category, Severity, Status
 
 CODE_CHARACTERS_MAX = 20_000_000
-NAMES_BYTES_MAX = (
-    100_000  # of a version's findings, whose titles and ids stand in its item; that holds 400 KB
+FINDING_NAMES_BYTES_MAX = (
+    100_000  # of a version's finding titles and ids, which are in its item; an item holds 400 KB
 )
-FIXES_BYTES_MAX = 100_000  # of the code in a version's fixes, likewise
-LEVELS_MAX = 28  # an item has 32, of which a review takes some
+FIXES_BYTES_MAX = 100_000  # of the code in a version's fixes
+LEVELS_MAX = 28  # an item may have 32, of which a review uses some
 
-# Ids stand in paths, so they hold neither slashes nor control characters, and do not begin with a dot.
+# Ids are parts of URL paths, so they contain no slashes or control characters and do not begin with a dot.
 Id = Annotated[
     str, Field(min_length=1, max_length=200, pattern=r"^[^/\\\x00-\x1f\x7f.][^/\\\x00-\x1f\x7f]*$")
 ]
@@ -30,8 +30,8 @@ Money = Annotated[Decimal, Field(ge=0, max_digits=30)]
 Words = Annotated[str, Field(max_length=4000)]
 
 
-def _storable(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return a document that a table can hold: numbers of 38 digits, names that are not empty, thirty levels."""
+def _check_document(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return a document if a table can store it: numbers of 38 digits, no empty names, limited nesting."""
     _check_storable(value, 1)
     return value
 
@@ -53,17 +53,17 @@ def _check_storable(value: JsonValue, depth: int) -> None:
             _check_storable(member, depth + 1)
 
 
-Document = Annotated[dict[str, JsonValue], AfterValidator(_storable)]
+Document = Annotated[dict[str, JsonValue], AfterValidator(_check_document)]
 
 
-class _Told(BaseModel):
+class _Submission(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class FindingResult(_Told):
-    """One thing that was found."""
+class FindingResult(_Submission):
+    """A submitted finding."""
 
-    finding_id: Id | None = None  # made of the review and its place in the list if left out
+    finding_id: Id | None = None  # default: derived from the review and the finding's position
     category: Category
     severity: Severity
     title: Annotated[str, Field(min_length=1, max_length=300)]
@@ -76,15 +76,15 @@ class FindingResult(_Told):
     rule_id: Annotated[str, Field(max_length=200)] | None = None  # of the analyser, such as CKV_AWS_20
 
 
-class CostAnalysis(_Told):
-    """What the plan would cost."""
+class CostAnalysis(_Submission):
+    """The estimated cost of the plan."""
 
     estimated_monthly_cost: Money
     estimated_annual_cost: Money | None = None
     resource_count: Annotated[int, Field(ge=0, le=10**9)] = 0
 
 
-class SpaceliftContext(_Told):
+class SpaceliftContext(_Submission):
     """Where the code came from."""
 
     status: Annotated[str, Field(max_length=200)] | None = None
@@ -94,7 +94,7 @@ class SpaceliftContext(_Told):
     branch: Annotated[str, Field(max_length=500)] | None = None
 
 
-class ErrorDetails(_Told):
+class ErrorDetails(_Submission):
     """Why a review failed."""
 
     error_type: Annotated[str, Field(min_length=1, max_length=200)]
@@ -104,11 +104,11 @@ class ErrorDetails(_Told):
     stack_trace: Annotated[str, Field(max_length=20_000)] | None = None
 
 
-class Assessment(_Told):
-    """What a reviewer says of some code; a review's next version is made of one."""
+class Assessment(_Submission):
+    """A reviewer's assessment of some code; each becomes a version of a review."""
 
     status: Status = Status.COMPLETED
-    terraform_code: Annotated[str, Field(max_length=CODE_CHARACTERS_MAX)] | None = None  # None: as before
+    terraform_code: Annotated[str, Field(max_length=CODE_CHARACTERS_MAX)] | None = None  # None: unchanged
     overall_risk_score: Score | None = None
     reliability_score: Score | None = None
     findings: Annotated[tuple[FindingResult, ...], Field(max_length=FINDINGS_MAX)] = ()
@@ -120,24 +120,24 @@ class Assessment(_Told):
     metadata: Document = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _agree(self) -> Self:
+    def _check_consistency(self) -> Self:
         if self.status is Status.FAILED and self.overall_risk_score is not None:
             raise ValueError("a failed review has no overall_risk_score: its risk is unknown")
         if self.error_details is not None and self.status is not Status.FAILED:
             raise ValueError("error_details are of a failed review; its status says otherwise")
-        told = sum(len(f"{each.finding_id or ''}{each.title}".encode()) for each in self.findings)
-        if told > NAMES_BYTES_MAX:
+        names_bytes = sum(len(f"{each.finding_id or ''}{each.title}".encode()) for each in self.findings)
+        if names_bytes > FINDING_NAMES_BYTES_MAX:
             raise ValueError(
-                f"the titles and ids of its findings come to {told:,} bytes; a version holds {NAMES_BYTES_MAX:,}: shorten the titles"
+                f"the titles and ids of its findings come to {names_bytes:,} bytes; a version holds {FINDING_NAMES_BYTES_MAX:,}: shorten the titles"
             )
-        given = [each.finding_id for each in self.findings if each.finding_id is not None]
-        if len(given) != len(set(given)):
+        ids = [each.finding_id for each in self.findings if each.finding_id is not None]
+        if len(ids) != len(set(ids)):
             raise ValueError("two findings have one finding_id")
         return self
 
 
 class ReviewResult(Assessment):
-    """A review of a run: what `record` takes."""
+    """A review of a run, as `service.record_review` takes it."""
 
     spacelift_run_id: Id
     stack_id: Id
@@ -145,8 +145,8 @@ class ReviewResult(Assessment):
     spacelift_context: SpaceliftContext = SpaceliftContext()
 
 
-class AppliedFix(_Told):
-    """One fix that was made in the code."""
+class AppliedFix(_Submission):
+    """One fix in the code."""
 
     finding_id: Id
     fix_id: Id | None = None
@@ -155,25 +155,25 @@ class AppliedFix(_Told):
     effectiveness_score: Score | None = None
 
 
-class FixRequest(_Told):
-    """Fixes of findings of a review's current version, and how the code is judged with them."""
+class FixRequest(_Submission):
+    """Fixes of findings in a review's current version, and the assessment of the fixed code."""
 
     fixes_applied: Annotated[tuple[AppliedFix, ...], Field(min_length=1, max_length=500)]
     terraform_code: Annotated[str, Field(max_length=CODE_CHARACTERS_MAX)] | None = None
-    overall_risk_score: Score | None = None  # None: unknown from here on
+    overall_risk_score: Score | None = None  # None: unknown
     reliability_score: Score | None = None
-    spacelift_run_id: Id | None = None  # the run that applied it, where that is another one
+    spacelift_run_id: Id | None = None  # the run that applied the fix, if it is another one
     metadata: Document = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _fit(self) -> Self:
-        told = sum(
+    def _check_size(self) -> Self:
+        code_bytes = sum(
             len(f"{each.original_code or ''}{each.applied_code or ''}".encode())
             for each in self.fixes_applied
         )
-        if told > FIXES_BYTES_MAX:
+        if code_bytes > FIXES_BYTES_MAX:
             raise ValueError(
-                f"the code in its fixes comes to {told:,} bytes; a version holds {FIXES_BYTES_MAX:,}: give the lines that changed, "
+                f"the code in its fixes comes to {code_bytes:,} bytes; a version holds {FIXES_BYTES_MAX:,}: give the lines that changed, "
                 "and the whole as terraform_code"
             )
         return self

@@ -1,22 +1,20 @@
-"""A believable month of reviews: two thousand runs of forty stacks, the same from the same seed.
+"""Demo data: a month of reviews, two thousand runs of forty stacks, the same for the same entropy.
 
-`await load(store, entropy=…, now=…, reviews=2000, rebuild=True, progress=None)`. What is loaded is what the versions pattern would have
-written, row by row, at the times at which it would have been: seals hold. Statistics are made at the end, unless `rebuild` is False.
+`await load(store, entropy=…, now=…, reviews=2000, rebuild=True, progress=None)` writes the items that the versions pattern would have
+written at those times, so that the audit trail verifies. Statistics are written at the end, unless `rebuild` is False.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
 
-from tavola import Entropy, Progress, to_item
+from tavola import Entropy, Progress
+from tavola.apps.seeding import RandomChoices, write_entities
 from tavola.apps.terraform_review import drafts
-from tavola.apps.terraform_review.catalogue import ISSUES, STACKS, Known, code_of, fix_of, lines_of
-from tavola.apps.terraform_review.domain import Category, Severity, Status, expiry_of, review_id_of
+from tavola.apps.terraform_review.domain import Category, Severity, Status, expiry_time, review_id_for_run
 from tavola.apps.terraform_review.model import (
     Finding,
     Review,
@@ -35,86 +33,71 @@ from tavola.apps.terraform_review.results import (
     ReviewResult,
     SpaceliftContext,
 )
-from tavola.apps.terraform_review.store import ReviewStore, link_of
+from tavola.apps.terraform_review.seed_issues import (
+    ISSUES,
+    STACKS,
+    KnownIssue,
+    issue_fix,
+    issue_lines,
+    render_code,
+)
+from tavola.apps.terraform_review.store import ReviewStore, run_link
 from tavola.patterns import Blob, inline_blob
 
 REVIEWS = 2000
 DAYS = 30
-LONG = 8  # reviews that are made again so often that versions pass ten
-LARGE = 3  # reviews of code that is too large for an item
+LONG_HISTORIES = 8  # reviews with more than ten versions
+LARGE_CODES = 3  # reviews with code that is too large for an item
 
-_TOGETHER = 25  # items of a request
-_AT_ONCE = 4  # requests under way
-_WEIGHT = {Severity.HIGH: Decimal("0.48"), Severity.MEDIUM: Decimal("0.14"), Severity.LOW: Decimal("0.05")}
+_ROWS_AT_ONCE = 100  # four concurrent batches
+_RISK_WEIGHTS = {
+    Severity.HIGH: Decimal("0.48"),
+    Severity.MEDIUM: Decimal("0.14"),
+    Severity.LOW: Decimal("0.05"),
+}
 _ERRORS = (
     ErrorDetails(error_type="AI_SERVICE_ERROR", error_message="The model answered too many requests", error_code="RATE_LIMIT", retry_after=60),
     ErrorDetails(error_type="PLAN_UNREADABLE", error_message="The plan is of a newer format"),
     ErrorDetails(error_type="TIMEOUT", error_message="No answer within five minutes", retry_after=300),
 )  # fmt: skip
 
-_STEPS = (0, 0, 0, 0, 0, 0, 0, 0, 1, 2)  # how many changes a review sees once it is done
+_CHANGES = (0, 0, 0, 0, 0, 0, 0, 0, 1, 2)  # of a completed review, equally likely
 
 Row = Review | ReviewVersion | ReviewAudit | Finding | RunReview
 
 
-class Draw:
-    """Chance, as the month needs it."""
-
-    def __init__(self, entropy: Entropy) -> None:
-        self._entropy = entropy
-        self._pool = memoryview(b"")
-
-    def below(self, bound: int) -> int:
-        """Return a number below a bound."""
-        if len(self._pool) < 4:
-            self._pool = memoryview(self._entropy.bytes(8192))
-        drawn = int.from_bytes(self._pool[:4], "big")
-        self._pool = self._pool[4:]
-        return drawn * bound >> 32
-
-    def chance(self, percent: int) -> bool:
-        """Return true so often in a hundred times."""
-        return self.below(100) < percent
-
-    def some(self, given: Sequence[Known], count: int) -> tuple[Known, ...]:
-        """Return so many of them, in their order."""
-        left = list(range(len(given)))
-        drawn = sorted(left.pop(self.below(len(left))) for _ in range(min(count, len(left))))
-        return tuple(given[at] for at in drawn)
-
-
 @dataclass(frozen=True, slots=True)
-class Stack:
-    """A stack: what is in its code, and the issues that it has again and again."""
+class SeedStack:
+    """A stack: the issues that can be in its code, and those that it repeats."""
 
     name: str
-    issues: tuple[Known, ...]  # that can be in its code
-    habits: tuple[Known, ...]
-    lines: dict[Known, int]
+    issues: tuple[KnownIssue, ...]
+    repeated: tuple[KnownIssue, ...]
+    lines: dict[KnownIssue, int]
     monthly: Decimal
     resources: int
-    codes: dict[frozenset[Known], Blob] = field(default_factory=dict)
+    codes: dict[frozenset[KnownIssue], Blob] = field(default_factory=dict)
 
-    def code(self, standing: frozenset[Known]) -> Blob:
-        """Return the code in which these issues are."""
-        found = self.codes.get(standing)
-        if found is None:
-            found = self.codes[standing] = inline_blob(code_of(self.name, self.issues, standing).encode())
-        return found
+    def code(self, present: frozenset[KnownIssue]) -> Blob:
+        """Return the code with these issues."""
+        blob = self.codes.get(present)
+        if blob is None:
+            blob = self.codes[present] = inline_blob(render_code(self.name, self.issues, present).encode())
+        return blob
 
-    def cost(self, draw: Draw) -> CostAnalysis:
-        """Return what a plan of it would cost: a little more or less than the others."""
-        monthly = (self.monthly * (94 + draw.below(13)) / 100).quantize(Decimal("0.01"))
+    def cost(self, random: RandomChoices) -> CostAnalysis:
+        """Return the cost of a plan, with a little variation."""
+        monthly = (self.monthly * (94 + random.below(13)) / 100).quantize(Decimal("0.01"))
         return CostAnalysis.model_construct(
             estimated_monthly_cost=monthly, estimated_annual_cost=monthly * 12, resource_count=self.resources
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
-    """Code that is reviewed: its issues, and itself."""
+class SeedCommit:
+    """Code to review, and the issues in it."""
 
-    standing: frozenset[Known]
+    issues: frozenset[KnownIssue]
     code: Blob
 
 
@@ -127,115 +110,111 @@ async def load(
     rebuild: bool = True,
     progress: Callable[[Progress], object] | None = None,
 ) -> int:
-    """Load a month of reviews into an empty table and return how many items they are."""
-    draw = Draw(entropy)
-    stacks = [_stack(draw, name) for name in STACKS]
+    """Load a month of reviews into an empty table; return the number of items."""
+    random = RandomChoices(entropy)
+    stacks = [_stack(random, name) for name in STACKS]
     written = 0
-    counts: list[Review | Finding | ReviewVersion] = []
-    waiting: list[Row] = []
+    counted: list[Review | Finding | ReviewVersion] = []
+    unwritten: list[Row] = []
     for number in range(reviews):
-        stack = stacks[min(draw.below(len(stacks)), draw.below(len(stacks)))]  # some are busier than others
-        commit = _commit(draw, stack)
-        if number < LARGE:
-            text = code_of(stack.name, stack.issues, commit.standing) + _modules(store.code_inline_bytes)
-            commit = replace(commit, code=await store.keep_code(text))
-        waiting += _life(store, draw, stack, commit, number, reviews, now)
-        if len(waiting) >= _TOGETHER * _AT_ONCE or number == reviews - 1:
-            counts += [row for row in waiting if isinstance(row, Review | Finding | ReviewVersion)]
-            written += len(waiting)
-            await _write(store, waiting)
-            waiting = []
+        stack = stacks[
+            min(random.below(len(stacks)), random.below(len(stacks)))
+        ]  # the first stacks are busier
+        commit = _commit(random, stack)
+        if number < LARGE_CODES:
+            text = render_code(stack.name, stack.issues, commit.issues) + _large_code(store.code_inline_bytes)
+            commit = replace(commit, code=await store.store_code(text))
+        unwritten += _review_rows(store, random, stack, commit, number, reviews, now)
+        if len(unwritten) >= _ROWS_AT_ONCE or number == reviews - 1:
+            counted += [row for row in unwritten if isinstance(row, Review | Finding | ReviewVersion)]
+            written += len(unwritten)
+            await write_entities(store.db, Reviews, unwritten)
+            unwritten = []
             if progress is not None:
                 progress(Progress(number, reviews))
     if rebuild:
-        await store.projector.fill(counts)
+        await store.projector.fill(counted)
     if progress is not None:
         progress(Progress(reviews, reviews))
     return written
 
 
-def _stack(draw: Draw, name: str) -> Stack:
-    issues = draw.some(ISSUES, 11 + draw.below(5))
-    monthly = Decimal(20_000 + draw.below(900_000)) / 100
-    return Stack(
+def _stack(random: RandomChoices, name: str) -> SeedStack:
+    issues = random.sample(ISSUES, 11 + random.below(5))
+    monthly = Decimal(20_000 + random.below(900_000)) / 100
+    return SeedStack(
         name,
         issues,
-        draw.some(issues, 5 + draw.below(5)),
-        lines_of(issues),
+        random.sample(issues, 5 + random.below(5)),
+        issue_lines(issues),
         monthly,
-        len(issues) + draw.below(40),
+        len(issues) + random.below(40),
     )
 
 
-def _commit(draw: Draw, stack: Stack) -> Commit:
-    """Return some code of a stack: it has some of its habits, and now and then something else."""
-    known = draw.some(stack.habits, draw.below(4))
-    if draw.chance(20):
-        known += draw.some(stack.issues, 1 + draw.below(2))
-    standing = frozenset(known)
-    return Commit(standing, stack.code(standing))
+def _commit(random: RandomChoices, stack: SeedStack) -> SeedCommit:
+    """Return code of a stack with some of its repeated issues, and now and then another."""
+    issues = random.sample(stack.repeated, random.below(4))
+    if random.chance(20):
+        issues += random.sample(stack.issues, 1 + random.below(2))
+    present = frozenset(issues)
+    return SeedCommit(present, stack.code(present))
 
 
-def _modules(size: int) -> str:
-    """Return code that is longer than so many bytes: modules, one like the other."""
-    told = [
+def _large_code(size: int) -> str:
+    """Return code that is longer than `size` bytes: many similar modules."""
+    modules = [
         f'module "worker_{number:05}" {{\n  source = "./modules/worker"\n  queue  = "jobs-{number:05}"\n}}\n'
         for number in range(size // 60)
     ]
-    return "\n# ==> workers.tf <==\n" + "\n".join(told)
+    return "\n# ==> workers.tf <==\n" + "\n".join(modules)
 
 
-async def _write(store: ReviewStore, rows: Sequence[Row]) -> None:
-    """Write rows in batches: nothing stands in an empty table, so what is immutable is written once all the same."""
-    name = store.db.context.name_of(Reviews)
-    left: list[dict[str, Any]] = [{"PutRequest": {"Item": to_item(row)}} for row in rows]
-    while left:
-        batches = [left[at : at + _TOGETHER] for at in range(0, len(left), _TOGETHER)]
-        answers = await asyncio.gather(
-            *(store.db.call("BatchWriteItem", {"RequestItems": {name: some}}) for some in batches)
-        )
-        left = [each for told in answers for each in told.get("UnprocessedItems", {}).get(name, ())]
-
-
-def _life(
-    store: ReviewStore, draw: Draw, stack: Stack, commit: Commit, number: int, reviews: int, now: datetime
+def _review_rows(
+    store: ReviewStore,
+    random: RandomChoices,
+    stack: SeedStack,
+    commit: SeedCommit,
+    number: int,
+    reviews: int,
+    now: datetime,
 ) -> Iterator[Row]:
-    """Give all rows of one review: its versions from the first to the current one, and what is new with each."""
-    at = _moment(draw, number, reviews, now)
-    by = f"eng-{1 + draw.below(24):02}"
+    """Generate all items of one review: its versions from the first to the current one, and what each adds."""
+    at = _creation_time(random, number, reviews, now)
+    by = f"eng-{1 + random.below(24):02}"
     run = f"run-{number:05}"
-    waiting = number >= reviews - 12 and number % 2 == 0  # the latest are still looked at
-    begins = Status.PENDING if waiting or draw.chance(10) else Status.COMPLETED
-    told = _assessment(draw, stack, commit, begins)
+    waiting = number >= reviews - 12 and number % 2 == 0  # some of the latest are still pending
+    status = Status.PENDING if waiting or random.chance(10) else Status.COMPLETED
+    assessment = _assessment(random, stack, commit, status)
     result = ReviewResult(
         spacelift_run_id=run,
         stack_id=stack.name,
         created_by=by,
         spacelift_context=SpaceliftContext(
             status="FINISHED",
-            changed_files=tuple(sorted({each.file_path for each in told.findings}))[:5],
+            changed_files=tuple(sorted({each.file_path for each in assessment.findings}))[:5],
             commit_sha=f"{number * 2654435761 % 2**40:010x}",
             branch="main" if stack.name.startswith("prod") else "develop",
         ),
-        **dict(told),
+        **dict(assessment),
     )
-    review, found = drafts.first(result, review_id_of(run), commit.code, f"seed-{number}", at)
-    steps = (
+    review, found = drafts.first_version(result, review_id_for_run(run), commit.code, f"seed-{number}", at)
+    changes = (
         0
-        if waiting or number < LARGE
-        else 11 + draw.below(4)
-        if number % (max(reviews // LONG, 1)) == 5
-        else _STEPS[draw.below(10)]
+        if waiting or number < LARGE_CODES
+        else 11 + random.below(4)
+        if number % (max(reviews // LONG_HISTORIES, 1)) == 5
+        else random.choose(_CHANGES)
     )
     before: Review | None = None
     while True:
-        expires = expiry_of(review.created_at)
+        expires = expiry_time(review.created_at)
         review = review.model_copy(update={"expires_at": expires})
         current, version, entry = store.versions.rows(
             before,
             review,
             by=by,
-            why=drafts.said(before, review),
+            why=drafts.default_reason(before, review),
             at=at,
             stack_id=stack.name,
             expires_at=expires,
@@ -243,83 +222,85 @@ def _life(
         yield version
         yield entry
         yield from found
-        yield link_of(version)
-        later = at + timedelta(seconds=60 + draw.below(6 * 3600 if steps > 3 else 30 * 3600))
+        yield run_link(version)
+        later = at + timedelta(seconds=60 + random.below(6 * 3600 if changes > 3 else 30 * 3600))
         if current.status is Status.PENDING:
-            later = at + timedelta(seconds=20 + draw.below(240))
-        failed = current.status is Status.FAILED and draw.chance(60)
-        done = waiting or failed or (steps <= 0 and current.status is Status.COMPLETED)
+            later = at + timedelta(seconds=20 + random.below(240))
+        failed = current.status is Status.FAILED and random.chance(60)
+        done = waiting or failed or (changes <= 0 and current.status is Status.COMPLETED)
         if done or later >= now:
             yield current
             return
-        before, at, steps = current, later, steps - 1
-        by = f"eng-{1 + draw.below(24):02}" if draw.chance(40) else "system-reviewer"
-        review, found, commit = _next(draw, stack, commit, current, at)
+        before, at, changes = current, later, changes - 1
+        by = f"eng-{1 + random.below(24):02}" if random.chance(40) else "system-reviewer"
+        review, found, commit = _next_version(random, stack, commit, current, at)
 
 
-def _next(
-    draw: Draw, stack: Stack, commit: Commit, before: Review, at: datetime
-) -> tuple[Review, list[Finding], Commit]:
-    """Return what becomes of a review next: it is done, fails, is fixed or is done again, of newer code."""
-    if before.status is Status.PENDING and draw.chance(30):
-        return drafts.restated(before, Status.FAILED, _ERRORS[draw.below(3)], at), [], commit
-    if before.status is Status.FAILED or (before.status is Status.COMPLETED and draw.chance(8)):
-        return drafts.restated(before, Status.PENDING, None, at), [], commit
-    if before.status is Status.COMPLETED and before.findings and draw.chance(75):
-        return _fixed(draw, stack, commit, before, at)
+def _next_version(
+    random: RandomChoices, stack: SeedStack, commit: SeedCommit, before: Review, at: datetime
+) -> tuple[Review, list[Finding], SeedCommit]:
+    """Return the next version of a review: completed, failed, fixed, or reviewed again with newer code."""
+    if before.status is Status.PENDING and random.chance(30):
+        return drafts.version_with_status(before, Status.FAILED, _ERRORS[random.below(3)], at), [], commit
+    if before.status is Status.FAILED or (before.status is Status.COMPLETED and random.chance(8)):
+        return drafts.version_with_status(before, Status.PENDING, None, at), [], commit
+    if before.status is Status.COMPLETED and before.findings and random.chance(75):
+        return _next_with_fixes(random, stack, commit, before, at)
     if before.status is Status.COMPLETED:
-        commit = _commit(draw, stack)
-    told = _assessment(draw, stack, commit, Status.COMPLETED)
-    return *drafts.revised(before, told, commit.code, at, None), commit
+        commit = _commit(random, stack)
+    assessment = _assessment(random, stack, commit, Status.COMPLETED)
+    return *drafts.reassessed_version(before, assessment, commit.code, at, None), commit
 
 
-def _fixed(
-    draw: Draw, stack: Stack, commit: Commit, before: Review, at: datetime
-) -> tuple[Review, list[Finding], Commit]:
-    """Return a review with fixes: the lines of some of its findings are other ones now."""
+def _next_with_fixes(
+    random: RandomChoices, stack: SeedStack, commit: SeedCommit, before: Review, at: datetime
+) -> tuple[Review, list[Finding], SeedCommit]:
+    """Return the next version with fixes of some findings."""
     known = {(each.title, each.category): each for each in stack.issues}
-    gone = [ident for ident in before.findings if draw.chance(55)] or [next(iter(before.findings))]
-    issues = {ident: known[ref.title, ref.category] for ident, ref in before.findings.items()}
-    standing = frozenset(issue for ident, issue in issues.items() if ident not in gone)
-    commit = Commit(standing, stack.code(standing))
+    fixed_ids = [finding_id for finding_id in before.findings if random.chance(55)] or [
+        next(iter(before.findings))
+    ]
+    issues = {finding_id: known[ref.title, ref.category] for finding_id, ref in before.findings.items()}
+    unfixed = frozenset(issue for finding_id, issue in issues.items() if finding_id not in fixed_ids)
+    commit = SeedCommit(unfixed, stack.code(unfixed))
     fixes: list[AppliedFix] = []
-    for number, ident in enumerate(gone, 1):
-        wrong, right = fix_of(issues[ident])
+    for number, finding_id in enumerate(fixed_ids, 1):
+        wrong, right = issue_fix(issues[finding_id])
         fix = AppliedFix(
-            finding_id=ident,
+            finding_id=finding_id,
             fix_id=f"fix-{number}",
             original_code=wrong,
             applied_code=right,
-            effectiveness_score=Decimal(80 + draw.below(20)) / 100,
+            effectiveness_score=Decimal(80 + random.below(20)) / 100,
         )
         fixes.append(fix)
-    told = FixRequest(
+    request = FixRequest(
         fixes_applied=tuple(fixes),
-        overall_risk_score=risk_of([issue.severity for issue in standing]),
+        overall_risk_score=risk_of([issue.severity for issue in unfixed]),
         reliability_score=before.reliability_score,
     )
-    return drafts.repaired(before, told, commit.code, at), [], commit
+    return drafts.fixed_version(before, request, commit.code, at), [], commit
 
 
-def _assessment(draw: Draw, stack: Stack, commit: Commit, status: Status) -> Assessment:
+def _assessment(random: RandomChoices, stack: SeedStack, commit: SeedCommit, status: Status) -> Assessment:
     if status is Status.PENDING:
         return Assessment(status=status)
-    known = [each for each in stack.issues if each in commit.standing]
+    issues = [each for each in stack.issues if each in commit.issues]
     return Assessment.model_construct(
         status=status,
         terraform_code=None,
-        overall_risk_score=risk_of([each.severity for each in known]),
+        overall_risk_score=risk_of([each.severity for each in issues]),
         reliability_score=1
-        - risk_of([each.severity for each in known if each.category is Category.RELIABILITY]),
-        findings=tuple(_finding(draw, each, stack.lines[each]) for each in known),
-        cost_analysis=stack.cost(draw),
+        - risk_of([each.severity for each in issues if each.category is Category.RELIABILITY]),
+        findings=tuple(_finding(random, each, stack.lines[each]) for each in issues),
+        cost_analysis=stack.cost(random),
         ai_review_result={},
         error_details=None,
         metadata={"model_used": "reviewer-2"},
     )
 
 
-def _finding(draw: Draw, known: Known, line: int) -> FindingResult:
+def _finding(random: RandomChoices, known: KnownIssue, line: int) -> FindingResult:
     return FindingResult.model_construct(
         finding_id=None,
         category=known.category,
@@ -329,29 +310,29 @@ def _finding(draw: Draw, known: Known, line: int) -> FindingResult:
         line_number=line,
         file_path=known.file_path,
         recommendation=known.recommendation,
-        confidence_score=Decimal(70 + draw.below(30)) / 100,
-        estimated_cost_impact=Decimal(20 + draw.below(900)) if known.category is Category.COST else None,
+        confidence_score=Decimal(70 + random.below(30)) / 100,
+        estimated_cost_impact=Decimal(20 + random.below(900)) if known.category is Category.COST else None,
         rule_id=known.rule_id,
     )
 
 
 def risk_of(severities: Sequence[Severity]) -> Decimal:
-    """Return the risk of findings: each takes its part of what is still safe."""
+    """Return the risk of findings: each reduces what is still safe by its weight."""
     safe = Decimal(1)
     for severity in severities:
-        safe *= 1 - _WEIGHT[severity]
+        safe *= 1 - _RISK_WEIGHTS[severity]
     return (1 - safe).quantize(Decimal("0.0001"))
 
 
-def _moment(draw: Draw, number: int, reviews: int, now: datetime) -> datetime:
-    """Return when a review is made: over the month, mostly in the day and on workdays, the last ones just now."""
+def _creation_time(random: RandomChoices, number: int, reviews: int, now: datetime) -> datetime:
+    """Return when a review is created: spread over the month, mostly on workdays in the daytime, the last ones just now."""
     if number >= reviews - 12:
-        return now - timedelta(minutes=15 * (reviews - number) - draw.below(10), seconds=draw.below(60))
+        return now - timedelta(minutes=15 * (reviews - number) - random.below(10), seconds=random.below(60))
     day = now - timedelta(days=DAYS - number * DAYS // reviews)
-    if day.weekday() >= 5 and draw.chance(85):
-        day -= timedelta(days=day.weekday() - draw.below(5))  # what would be of a weekend is of its week
-    second = 7 * 3600 + draw.below(12 * 3600) if draw.chance(85) else draw.below(86400)
-    moment = day.replace(hour=0, minute=0, second=0, microsecond=draw.below(10**6)) + timedelta(
+    if day.weekday() >= 5 and random.chance(85):
+        day -= timedelta(days=day.weekday() - random.below(5))  # moved from the weekend to a workday
+    second = 7 * 3600 + random.below(12 * 3600) if random.chance(85) else random.below(86400)
+    moment = day.replace(hour=0, minute=0, second=0, microsecond=random.below(10**6)) + timedelta(
         seconds=second
     )
-    return min(moment, now - timedelta(hours=4, seconds=draw.below(3600)))
+    return min(moment, now - timedelta(hours=4, seconds=random.below(3600)))

@@ -1,7 +1,8 @@
-"""Use cases of the review history: one function each, on a `ReviewStore`.
+"""The use cases of the review history: one function each, on a `ReviewStore`.
 
-What changes a review makes its next version, in one transaction with the audit row and the findings that are new. Who gives
-`version` is told by a `VersionConflict` where another came first; so is who gives none and is overtaken while writing.
+Every change of a review creates its next version, in one transaction with the audit entry and the new findings. A caller that
+passes `expected_version` gets a `VersionConflict` if the review is at another version; a caller that passes none gets one if
+the review changes while the new version is written.
 """
 
 from __future__ import annotations
@@ -11,19 +12,18 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import TypeVar
 
-from tavola import (
-    AsyncPage,
-    AsyncTransaction,
-    CursorRefused,
-    Entity,
-    ItemMissing,
-    Selection,
-    TransactionCancelled,
-)
+from tavola import AsyncPage, AsyncTransaction, CursorRefused, ItemMissing, TransactionCancelled
+from tavola.apps.queries import query_slice, select_between
 from tavola.apps.terraform_review import drafts
-from tavola.apps.terraform_review.domain import HIGH_FROM, OPEN, Category, Severity, Status, review_id_of
+from tavola.apps.terraform_review.domain import (
+    EDITABLE_FOR,
+    HIGH_FROM,
+    Category,
+    Severity,
+    Status,
+    review_id_for_run,
+)
 from tavola.apps.terraform_review.errors import (
     RangeRefused,
     ReviewClosed,
@@ -44,30 +44,59 @@ from tavola.apps.terraform_review.model import (
     StackStats,
 )
 from tavola.apps.terraform_review.results import Assessment, ErrorDetails, FixRequest, ReviewResult
-from tavola.apps.terraform_review.store import Draft, Receipt, ReviewStore
-from tavola.apps.terraform_review.verification import verified
-from tavola.patterns import Difference, Slice, Staged, Verification, VersionConflict, digest_of
+from tavola.apps.terraform_review.store import RecordReceipt, ReviewStore, VersionDraft
+from tavola.apps.terraform_review.verification import verify_review
+from tavola.patterns import Difference, Slice, Staged, VersionConflict, digest_of
 
-E = TypeVar("E", bound=Entity)
+__all__ = [
+    "add_version",
+    "apply_fix",
+    "change_status",
+    "compare_versions",
+    "find_unlisted_findings",
+    "get_day_risk",
+    "get_issue",
+    "get_review",
+    "get_stack_stats",
+    "get_version",
+    "latest_run_review",
+    "latest_stack_review",
+    "list_audit_entries",
+    "list_by_status",
+    "list_changes_by",
+    "list_day_risks",
+    "list_findings",
+    "list_frequent_issues",
+    "list_high_risk",
+    "list_occurrences",
+    "list_pending",
+    "list_stack_issues",
+    "list_stack_reviews",
+    "list_stacks",
+    "list_versions",
+    "read_code",
+    "record_review",
+    "verify_review",
+]
 
-DAYS_MAX = 366  # of one question for high-risk reviews, which asks each day
-TREND_DAYS_MAX = 3_660  # of one trend, which is one query
-_DAYS_AT_ONCE = 16
+DAYS_MAX = 366  # of one request for high-risk reviews, which queries each day
+TREND_DAYS_MAX = 3_660  # of one trend, which is a single query
+_CONCURRENT_DAYS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
-    """A review of a run as it is now, and what the request that recorded it came to."""
+class RecordedReview:
+    """The current review of a run, and what the request that recorded it did."""
 
     review: Review
-    replayed: bool  # it was there before this request
-    made: bool  # by this request, or by the first one with its key
-    version: int  # that it had then
+    replayed: bool  # the review existed before this request
+    created: bool  # by this request, or by the first one with its idempotency key
+    version: int  # at the time of recording
 
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """An issue over all stacks, and stack by stack."""
+    """The counts of an issue over all stacks, and per stack."""
 
     total: IssueTotal
     stacks: tuple[IssueFrequency, ...]
@@ -76,81 +105,93 @@ class Issue:
 # R1: reviews in versions.
 
 
-async def record(store: ReviewStore, result: ReviewResult, *, request: str | None = None) -> Recorded:
-    """Store the review of a run as version 1, with its findings; the same run and result again is what is there.
+async def record_review(
+    store: ReviewStore, result: ReviewResult, *, idempotency_key: str | None = None
+) -> RecordedReview:
+    """Store the review of a run as version 1, with its findings; recording the same result again changes nothing.
 
-    A run has one review, whose id is made of the run's. So a result may come any number of times; the same run with another result is
-    a `RunRecorded`. With `request`, an idempotency key, its reuse for something else is an `IdempotencyMismatch`.
+    A run has one review, whose id is derived from the run's id, so a result may be sent any number of times. The same run with
+    another result raises `RunRecorded`. Reusing an idempotency key for another result raises `IdempotencyMismatch`.
     """
     digest = digest_of(result)
-    if request is None:
-        return await _recorded(store, result, digest)
+    if idempotency_key is None:
+        return await _record_without_key(store, result, digest)
 
-    told: list[Staged[Review]] = []
+    staged_versions: list[Staged[Review]] = []
 
-    async def fill(tx: AsyncTransaction) -> Receipt:
-        standing = await _standing(store, result, digest)
-        if standing is not None:
-            return Receipt(review_id=standing.review_id, version=standing.version, there=True)
-        staged = store.stage(tx, None, await _first(store, result, digest), by=result.created_by, why="")
-        told.append(staged)
-        return Receipt(review_id=staged.record.review_id, version=staged.record.version)
+    async def fill(tx: AsyncTransaction) -> RecordReceipt:
+        recorded = await _recorded_review(store, result, digest)
+        if recorded is not None:
+            return RecordReceipt(
+                review_id=recorded.review_id, version=recorded.version, already_recorded=True
+            )
+        draft = await _draft_first_version(store, result, digest)
+        staged = store.stage_version(tx, None, draft, by=result.created_by, why="")
+        staged_versions.append(staged)
+        return RecordReceipt(review_id=staged.record.review_id, version=staged.record.version)
 
     for attempt in (1, 2):
         try:
-            answer = await store.requests.together(request, result, fill)
+            answer = await store.requests.together(idempotency_key, result, fill)
             break
         except TransactionCancelled as error:
-            # The run was recorded meanwhile, under another key or none: then it is there the second time.
-            if attempt == 2 or await _standing(store, result, digest) is None:
-                conflict = store.versions.conflict(error, told[-1]) if told else None
+            # The run may have been recorded meanwhile, under another key or none: the second attempt finds it.
+            if attempt == 2 or await _recorded_review(store, result, digest) is None:
+                conflict = store.versions.conflict(error, staged_versions[-1]) if staged_versions else None
                 raise error if conflict is None else conflict from error
     receipt = answer.value
-    review = await latest(store, receipt.review_id)
-    await store.complete(review)
-    return Recorded(review, answer.replayed or receipt.there, not receipt.there, receipt.version)
+    review = await get_review(store, receipt.review_id)
+    await store.write_remaining_findings(review)
+    created = not receipt.already_recorded
+    return RecordedReview(review, answer.replayed or not created, created, receipt.version)
 
 
-async def new_version(
+async def add_version(
     store: ReviewStore,
     review_id: str,
     assessment: Assessment,
     *,
     by: str,
     why: str = "",
-    version: int | None = None,
+    expected_version: int | None = None,
     run_id: str | None = None,
 ) -> Review:
-    """Store what a reviewer says now as the next version: a review that was pending is done, or is done again.
+    """Store a reviewer's new assessment as the next version; it completes a pending review or replaces the last assessment.
 
-    Findings are those that stand now. One that has the id, or is the same issue, of one that stood before is that one, unless it is
-    judged otherwise now: as more or less severe it is a new finding.
+    The assessment lists all current findings. A finding with the id of an earlier one, or of the same issue, is the earlier
+    finding, unless its severity differs: then it is a new finding.
     """
 
-    async def drafted(before: Review, now: datetime) -> Draft:
-        kept = before.code
+    async def draft_version(before: Review, now: datetime) -> VersionDraft:
+        code = before.code
         if assessment.terraform_code is not None:
-            kept = await store.keep_code(assessment.terraform_code, before.code)
-        after, fresh = drafts.revised(before, assessment, kept, now, run_id)
-        while there := await store.found(fresh):  # some were resolved, and are back under their own ids
-            after, fresh = drafts.returned(after, fresh, there)
-        return await store.drafted(after, fresh)
+            code = await store.store_code(assessment.terraform_code, before.code)
+        after, new_findings = drafts.reassessed_version(before, assessment, code, now, run_id)
+        while existing := await store.read_existing_findings(new_findings):  # resolved once, and now back
+            after, new_findings = drafts.reuse_existing_findings(after, new_findings, existing)
+        return await store.prepare_draft(after, new_findings)
 
-    return await _changed(store, review_id, drafted, by, why, version)
+    return await _change_review(store, review_id, draft_version, by, why, expected_version)
 
 
 async def apply_fix(
-    store: ReviewStore, review_id: str, fix: FixRequest, *, by: str, why: str = "", version: int | None = None
+    store: ReviewStore,
+    review_id: str,
+    fix: FixRequest,
+    *,
+    by: str,
+    why: str = "",
+    expected_version: int | None = None,
 ) -> Review:
-    """Store a fix as the next version: its findings are resolved, and `fix_details` says what that came to."""
+    """Store a fix as the next version: its findings are resolved, and `fix_details` holds the effect."""
 
-    async def drafted(before: Review, now: datetime) -> Draft:
-        kept = before.code
+    async def draft_version(before: Review, now: datetime) -> VersionDraft:
+        code = before.code
         if fix.terraform_code is not None:
-            kept = await store.keep_code(fix.terraform_code, before.code)
-        return Draft(drafts.repaired(before, fix, kept, now))
+            code = await store.store_code(fix.terraform_code, before.code)
+        return VersionDraft(drafts.fixed_version(before, fix, code, now))
 
-    return await _changed(store, review_id, drafted, by, why, version)
+    return await _change_review(store, review_id, draft_version, by, why, expected_version)
 
 
 async def change_status(
@@ -161,76 +202,80 @@ async def change_status(
     by: str,
     why: str = "",
     error: ErrorDetails | None = None,
-    version: int | None = None,
+    expected_version: int | None = None,
 ) -> Review:
-    """Store another status as the next version: pending again, or failed. A failed review's risk is unknown."""
+    """Store another status, pending or failed, as the next version. The risk of a failed review is unknown."""
 
-    async def drafted(before: Review, now: datetime) -> Draft:
-        return Draft(drafts.restated(before, status, error, now))
+    async def draft_version(before: Review, now: datetime) -> VersionDraft:
+        return VersionDraft(drafts.version_with_status(before, status, error, now))
 
-    return await _changed(store, review_id, drafted, by, why, version)
+    return await _change_review(store, review_id, draft_version, by, why, expected_version)
 
 
-async def latest(store: ReviewStore, review_id: str) -> Review:
-    """Return the current version of a review; `ReviewMissing` where there is none."""
-    found = await store.versions.latest(Review.Key(review_id=review_id))
-    if found is None:
+async def get_review(store: ReviewStore, review_id: str) -> Review:
+    """Return the current version of a review; raise `ReviewMissing` if there is none."""
+    review = await store.versions.latest(Review.Key(review_id=review_id))
+    if review is None:
         raise ReviewMissing(review_id)
-    return found
+    return review
 
 
-async def version(store: ReviewStore, review_id: str, number: int) -> ReviewVersion:
-    """Return one version of a review; `VersionMissing` where there is none."""
-    found = await store.versions.version(Review.Key(review_id=review_id), number)
-    if found is None:
+async def get_version(store: ReviewStore, review_id: str, number: int) -> ReviewVersion:
+    """Return one version of a review; raise `VersionMissing` if there is none."""
+    version = await store.versions.version(Review.Key(review_id=review_id), number)
+    if version is None:
         raise VersionMissing(review_id, number)
-    return found
+    return version
 
 
-async def versions(
+async def list_versions(
     store: ReviewStore, review_id: str, *, limit: int | None = None, cursor: str | None = None
 ) -> Slice[ReviewVersion]:
-    """Return the versions of a review, newest first: so many and a cursor for more, or all of them."""
+    """Return the versions of a review, newest first; all of them without a limit."""
     return await store.versions.versions(Review.Key(review_id=review_id), limit=limit, cursor=cursor)
 
 
-async def compare(store: ReviewStore, review_id: str, one: int, other: int) -> tuple[Difference, ...]:
-    """Return what differs between two versions, place by place; version 0 is nothing."""
+async def compare_versions(
+    store: ReviewStore, review_id: str, one: int, other: int
+) -> tuple[Difference, ...]:
+    """Return the differences between two versions by field; version 0 is an empty review."""
     try:
         return await store.versions.diff(Review.Key(review_id=review_id), one, other)
     except ItemMissing as error:
         for number in (one, other):
             if number:
-                await version(store, review_id, number)  # which tells the one that is missing
+                await get_version(store, review_id, number)  # raises for the version that is missing
         raise VersionMissing(review_id, one) from error
 
 
-async def code(store: ReviewStore, review: Review | ReviewVersion) -> str:
-    """Return the Terraform code of a version whole, from the item or from the blob store."""
-    return await store.read_code(review.code)
+async def read_code(store: ReviewStore, review: Review | ReviewVersion) -> str:
+    """Return the whole Terraform code of a version, from the item or from the blob store."""
+    return (await store.read_blob(review.code)).decode()
 
 
-async def findings(store: ReviewStore, review: Review | ReviewVersion) -> list[Finding]:
-    """Return the findings that stand in a version, as they were found, the gravest first.
+async def list_findings(store: ReviewStore, review: Review | ReviewVersion) -> list[Finding]:
+    """Return the findings of a version, most severe first.
 
-    One whose item is yet to be made is read from the version that it came with; one that is gone is left out, and `verify` tells it.
+    A finding that is not an item yet is read from the version that introduced it. One that was removed from the table is left
+    out; `verify_review` reports it.
     """
     keys = [Finding.Key(finding_id=each, review_id=review.review_id) for each in review.findings]
-    found = [each for each in await store.db.get_many(keys) if each is not None] if keys else []
-    if len(found) < len(keys):
-        missing = review.findings.keys() - {each.finding_id for each in found}
-        for each in (await versions(store, review.review_id)).items:
-            found += [other for other in await store.kept_with(each) if other.finding_id in missing]
+    findings = [each for each in await store.db.get_many(keys) if each is not None] if keys else []
+    if len(findings) < len(keys):
+        missing = review.findings.keys() - {each.finding_id for each in findings}
+        for version in (await list_versions(store, review.review_id)).items:
+            remaining = await store.read_remaining_findings(version)
+            findings += [each for each in remaining if each.finding_id in missing]
     rank = list(Severity)
     return sorted(
-        found, key=lambda each: (rank.index(each.severity), each.category, each.title, each.finding_id)
+        findings, key=lambda each: (rank.index(each.severity), each.category, each.title, each.finding_id)
     )
 
 
 # R3: stacks and runs.
 
 
-async def stack_history(
+async def list_stack_reviews(
     store: ReviewStore,
     stack_id: str,
     *,
@@ -240,50 +285,48 @@ async def stack_history(
     cursor: str | None = None,
     newest_first: bool = True,
 ) -> Slice[ReviewSummary]:
-    """Return the reviews of a stack by when they were made, from one moment to another."""
-    asked: Selection[ReviewSummary] = Review.OfStack(stack_id=stack_id)
-    if since is not None and until is not None:
-        asked = Review.OfStack(stack_id=stack_id).created_at.between(since, until)
-    elif since is not None:
-        asked = Review.OfStack(stack_id=stack_id).created_at.gte(since)
-    elif until is not None:
-        asked = Review.OfStack(stack_id=stack_id).created_at.lte(until)
-    return await _page(store, asked, limit, cursor, newest_first=newest_first)
+    """Return the reviews of a stack that were created in a time range."""
+    query = Review.OfStack(stack_id=stack_id)
+    selection = select_between(query, query.created_at, since, until)
+    return await query_slice(store.db, selection, limit, cursor, newest_first=newest_first)
 
 
-async def latest_of_stack(store: ReviewStore, stack_id: str) -> ReviewSummary | None:
-    """Return the review of a stack that was made last, None if it has none."""
-    found = await store.db.query(Review.OfStack(stack_id=stack_id), newest_first=True, limit=1)
-    return found.items[0] if found.items else None
+async def latest_stack_review(store: ReviewStore, stack_id: str) -> ReviewSummary | None:
+    """Return the newest review of a stack, or None."""
+    page = await store.db.query(Review.OfStack(stack_id=stack_id), newest_first=True, limit=1)
+    return page.items[0] if page.items else None
 
 
-async def latest_of_run(store: ReviewStore, run_id: str) -> Review | None:
-    """Return the review of a run as it is now: of those that name the run in a version, the one of the latest such; None if there is none."""
-    found = await store.db.query(RunReview.OfRun(run_id=run_id), newest_first=True, limit=1, consistent=True)
-    if not found.items:
+async def latest_run_review(store: ReviewStore, run_id: str) -> Review | None:
+    """Return the review that a run created or changed last, in its current version; None if there is none."""
+    links = RunReview.OfRun(run_id=run_id)
+    page = await store.db.query(links, newest_first=True, limit=1, consistent=True)
+    if not page.items:
         return None
-    return await store.versions.latest(Review.Key(review_id=found.items[0].review_id))
+    return await store.versions.latest(Review.Key(review_id=page.items[0].review_id))
 
 
-async def stacks(store: ReviewStore, *, limit: int = 100, cursor: str | None = None) -> Slice[StackStats]:
+async def list_stacks(
+    store: ReviewStore, *, limit: int = 100, cursor: str | None = None
+) -> Slice[StackStats]:
     """Return all stacks by name, with their statistics."""
-    return await _page(store, StackStats.All(), limit, cursor)
+    return await query_slice(store.db, StackStats.All(), limit, cursor)
 
 
-async def stack_stats(store: ReviewStore, stack_id: str) -> StackStats | None:
-    """Return the statistics of a stack, None if nothing was counted of it."""
+async def get_stack_stats(store: ReviewStore, stack_id: str) -> StackStats | None:
+    """Return the statistics of a stack; None if it has none."""
     return await store.db.get(StackStats.Key(stack_id=stack_id))
 
 
 # R4: risk.
 
 
-async def risk_distribution(store: ReviewStore, day: date) -> DayRisk:
-    """Return how risky the reviews of a day are; a day without reviews is one of zeros."""
+async def get_day_risk(store: ReviewStore, day: date) -> DayRisk:
+    """Return the risk of the reviews created on a day; all counts are zero for a day without reviews."""
     return await store.db.get(DayRisk.Key(day=day)) or DayRisk(day=day)
 
 
-async def high_risk(
+async def list_high_risk(
     store: ReviewStore,
     start: date,
     end: date,
@@ -292,40 +335,44 @@ async def high_risk(
     limit: int = 100,
     cursor: str | None = None,
 ) -> Slice[ReviewSummary]:
-    """Return the reviews of a range of days from some risk on: the latest day first, and of a day the riskiest first.
+    """Return the reviews of a range of days with at least `min_risk`: the latest day first, within a day the riskiest first.
 
-    Each day is a query, sixteen of them at a time and up to `DAYS_MAX`; it ends where there are enough and one more is known. A review whose
-    risk is unknown is in none.
+    Reviews are indexed by day and risk, so each day is one query. Up to `DAYS_MAX` days are queried, sixteen at a time, until
+    `limit` reviews and one more are found. A cursor is the day to continue with, a dot, and the cursor within that day. Reviews
+    of unknown risk are not included.
     """
     _check_range(start, end, DAYS_MAX)
-    last, within = (end, None) if cursor is None else _day_of(cursor, start, end)
+    last, day_cursor = (end, None) if cursor is None else _parse_day_cursor(cursor, start, end)
 
-    async def asked(day: date, count: int) -> AsyncPage[ReviewSummary]:
-        of_day = Review.ByRisk(created_on=day).overall_risk_score.gte(min_risk)
+    async def query_day(day: date, count: int) -> AsyncPage[ReviewSummary]:
         return await store.db.query(
-            of_day, newest_first=True, limit=count, cursor=within if day == last else None
+            Review.ByRisk(created_on=day).overall_risk_score.gte(min_risk),
+            newest_first=True,
+            limit=count,
+            cursor=day_cursor if day == last else None,
         )
 
-    found: list[ReviewSummary] = []
+    reviews: list[ReviewSummary] = []
     days = [last - timedelta(days=back) for back in range((last - start).days + 1)]
-    for at in range(0, len(days), _DAYS_AT_ONCE):
-        some = days[at : at + _DAYS_AT_ONCE]
-        pages = await asyncio.gather(*(asked(day, max(1, limit - len(found))) for day in some))
-        for day, page in zip(some, pages, strict=True):
-            left = limit - len(found)
+    for first in range(0, len(days), _CONCURRENT_DAYS):
+        batch = days[first : first + _CONCURRENT_DAYS]
+        pages = await asyncio.gather(*(query_day(day, max(1, limit - len(reviews))) for day in batch))
+        for day, page in zip(batch, pages, strict=True):
+            left = limit - len(reviews)
             if not left and page.items:
-                return Slice(tuple(found), day.isoformat())
+                return Slice(tuple(reviews), day.isoformat())
             if not left:
                 continue
-            kept = page if len(page.items) <= left else await asked(day, left)  # for the cursor there
-            found += kept.items
-            if kept.cursor is not None:
-                return Slice(tuple(found), f"{day.isoformat()}.{kept.cursor}")
-    return Slice(tuple(found), None)
+            # Earlier days of the batch used up a part of the limit: query again to get the cursor at the right place.
+            fitting = page if len(page.items) <= left else await query_day(day, left)
+            reviews += fitting.items
+            if fitting.cursor is not None:
+                return Slice(tuple(reviews), f"{day.isoformat()}.{fitting.cursor}")
+    return Slice(tuple(reviews), None)
 
 
-async def risk_trend(store: ReviewStore, start: date, end: date) -> list[DayRisk]:
-    """Return the risk of each day of a range that has reviews, the earliest first: one query, whatever the range."""
+async def list_day_risks(store: ReviewStore, start: date, end: date) -> list[DayRisk]:
+    """Return the risk of each day with reviews in a range, earliest first, with a single query."""
     _check_range(start, end, TREND_DAYS_MAX)
     return [day async for day in await store.db.query(DayRisk.Range().day.between(start, end))]
 
@@ -333,22 +380,23 @@ async def risk_trend(store: ReviewStore, start: date, end: date) -> list[DayRisk
 # R5: issues.
 
 
-async def occurrences(
+async def list_occurrences(
     store: ReviewStore, issue_hash: str, *, limit: int = 50, cursor: str | None = None
 ) -> Slice[Finding]:
-    """Return where an issue was found, in all stacks, newest first."""
-    return await _page(store, Finding.Occurrences(issue_hash=issue_hash), limit, cursor, newest_first=True)
+    """Return the findings of an issue in all stacks, newest first."""
+    selection = Finding.Occurrences(issue_hash=issue_hash)
+    return await query_slice(store.db, selection, limit, cursor, newest_first=True)
 
 
-async def most_frequent(
+async def list_frequent_issues(
     store: ReviewStore, category: Category, *, limit: int = 20, cursor: str | None = None
 ) -> Slice[IssueTotal]:
-    """Return the issues of a category that were found most often, over all stacks."""
-    asked = IssueTotal.MostFrequent(category=category).occurrence_count.gte(1)
-    return await _page(store, asked, limit, cursor, newest_first=True)
+    """Return the issues of a category over all stacks, most frequent first."""
+    selection = IssueTotal.MostFrequent(category=category).occurrence_count.gte(1)
+    return await query_slice(store.db, selection, limit, cursor, newest_first=True)
 
 
-async def stack_issues(
+async def list_stack_issues(
     store: ReviewStore,
     stack_id: str,
     *,
@@ -356,25 +404,25 @@ async def stack_issues(
     limit: int = 50,
     cursor: str | None = None,
 ) -> Slice[IssueFrequency]:
-    """Return the issues of a stack that were found at least so often, the most frequent first."""
-    asked = IssueFrequency.OfStack(stack_id=stack_id).occurrence_count.gte(min_occurrences)
-    return await _page(store, asked, limit, cursor, newest_first=True)
+    """Return the issues of a stack with at least `min_occurrences`, most frequent first."""
+    selection = IssueFrequency.OfStack(stack_id=stack_id).occurrence_count.gte(min_occurrences)
+    return await query_slice(store.db, selection, limit, cursor, newest_first=True)
 
 
-async def issue(store: ReviewStore, issue_hash: str) -> Issue | None:
-    """Return an issue, over all stacks and stack by stack; None where nobody found it."""
+async def get_issue(store: ReviewStore, issue_hash: str) -> Issue | None:
+    """Return the counts of an issue over all stacks and per stack; None if it never occurred."""
     total = await store.db.get(IssueTotal.Key(issue_hash=issue_hash))
     if total is None:
         return None
     page = await store.db.query(IssueFrequency.OfIssue(issue_hash=issue_hash))
-    found = [each async for each in page]
-    return Issue(total, tuple(sorted(found, key=lambda each: (-each.occurrence_count, each.stack_id))))
+    frequencies = [each async for each in page]
+    return Issue(total, tuple(sorted(frequencies, key=lambda each: (-each.occurrence_count, each.stack_id))))
 
 
 # R6: by status.
 
 
-async def by_status(
+async def list_by_status(
     store: ReviewStore,
     status: Status,
     *,
@@ -382,33 +430,34 @@ async def by_status(
     cursor: str | None = None,
     newest_first: bool = True,
 ) -> Slice[ReviewSummary]:
-    """Return the reviews that have a status now, by when they got it."""
-    return await _page(store, Review.ByStatus(status=status), limit, cursor, newest_first=newest_first)
+    """Return the reviews with a status, by the time they got it."""
+    selection = Review.ByStatus(status=status)
+    return await query_slice(store.db, selection, limit, cursor, newest_first=newest_first)
 
 
-async def pending(
+async def list_pending(
     store: ReviewStore,
     *,
     older_than: timedelta = timedelta(hours=1),
     limit: int = 50,
     cursor: str | None = None,
 ) -> Slice[ReviewSummary]:
-    """Return the reviews that have been pending for so long, the longest first."""
-    asked = Review.ByStatus(status=Status.PENDING).status_since.lt(store.now() - older_than)
-    return await _page(store, asked, limit, cursor)
+    """Return the reviews that have been pending for longer than `older_than`, longest first."""
+    selection = Review.ByStatus(status=Status.PENDING).status_since.lt(store.now() - older_than)
+    return await query_slice(store.db, selection, limit, cursor)
 
 
 # R7: audit.
 
 
-async def audit_trail(
+async def list_audit_entries(
     store: ReviewStore, review_id: str, *, limit: int | None = None, cursor: str | None = None
 ) -> Slice[ReviewAudit]:
-    """Return who changed a review, when, why and what, newest first."""
+    """Return the audit trail of a review, newest first."""
     return await store.versions.history(Review.Key(review_id=review_id), limit=limit, cursor=cursor)
 
 
-async def changes_by(
+async def list_changes_by(
     store: ReviewStore,
     actor: str,
     *,
@@ -417,115 +466,109 @@ async def changes_by(
     limit: int = 50,
     cursor: str | None = None,
 ) -> Slice[ReviewAudit]:
-    """Return what somebody changed, in whatever reviews, newest first."""
+    """Return the changes that one person made to any review, newest first."""
     return await store.versions.by_actor(actor, since=since, until=until, limit=limit, cursor=cursor)
 
 
-async def verify(store: ReviewStore, review_id: str) -> Verification:
-    """Read all of a review and tell what is not as it was written; `verification` says what that covers, and what it cannot."""
-    return await verified(store, review_id)
+async def find_unlisted_findings(store: ReviewStore, issue_hash: str) -> list[Finding]:
+    """Return the occurrences of an issue that no version of their review lists: items that this application did not write.
 
-
-async def strays(store: ReviewStore, issue_hash: str) -> list[Finding]:
-    """Return occurrences of an issue that no version of their review names: nobody recorded them. All of them are read, and the versions."""
+    Reads every occurrence, and every version of the reviews that they belong to.
+    """
     cursor: str | None = None
-    found: dict[str, list[Finding]] = {}
+    by_review: dict[str, list[Finding]] = {}
     while True:
-        page = await occurrences(store, issue_hash, limit=100, cursor=cursor)
-        for each in page.items:
-            found.setdefault(each.review_id, []).append(each)
+        page = await list_occurrences(store, issue_hash, limit=100, cursor=cursor)
+        for finding in page.items:
+            by_review.setdefault(finding.review_id, []).append(finding)
         cursor = page.cursor
         if cursor is None:
             break
-    told: list[Finding] = []
-    for review_id, some in found.items():
-        named = {ident for each in (await versions(store, review_id)).items for ident in each.findings}
-        told += [each for each in some if each.finding_id not in named]
-    return told
+    unlisted: list[Finding] = []
+    for review_id, findings in by_review.items():
+        versions = (await list_versions(store, review_id)).items
+        listed = {finding_id for version in versions for finding_id in version.findings}
+        unlisted += [finding for finding in findings if finding.finding_id not in listed]
+    return unlisted
 
 
-# How.
+# Shared steps.
 
 
-async def _recorded(store: ReviewStore, result: ReviewResult, digest: str) -> Recorded:
-    standing = await _standing(store, result, digest)
-    if standing is not None:
-        await store.complete(standing)
-        return Recorded(standing, replayed=True, made=False, version=standing.version)
-    draft = await _first(store, result, digest)
+async def _record_without_key(store: ReviewStore, result: ReviewResult, digest: str) -> RecordedReview:
+    recorded = await _recorded_review(store, result, digest)
+    if recorded is not None:
+        await store.write_remaining_findings(recorded)
+        return RecordedReview(recorded, replayed=True, created=False, version=recorded.version)
+    draft = await _draft_first_version(store, result, digest)
     try:
-        review = await _committed(store, None, draft, result.created_by, "")
+        review = await _commit_version(store, None, draft, result.created_by, "")
     except VersionConflict:
-        standing = await _standing(store, result, digest)
-        if standing is None:
+        recorded = await _recorded_review(store, result, digest)
+        if recorded is None:
             raise
-        return Recorded(standing, replayed=True, made=False, version=standing.version)
-    return Recorded(review, replayed=False, made=True, version=review.version)
+        return RecordedReview(recorded, replayed=True, created=False, version=recorded.version)
+    return RecordedReview(review, replayed=False, created=True, version=review.version)
 
 
-async def _standing(store: ReviewStore, result: ReviewResult, digest: str) -> Review | None:
-    """Return the review of a run if it was recorded before; `RunRecorded` if that was with another result."""
+async def _recorded_review(store: ReviewStore, result: ReviewResult, digest: str) -> Review | None:
+    """Return the review of a run if the same result was recorded before; raise `RunRecorded` for another result."""
     run_id = result.spacelift_run_id
-    standing = await store.versions.latest(Review.Key(review_id=review_id_of(run_id)))
-    if standing is not None and standing.recorded != digest:
-        raise RunRecorded(run_id, standing.review_id)
-    return standing
+    review = await store.versions.latest(Review.Key(review_id=review_id_for_run(run_id)))
+    if review is not None and review.recorded != digest:
+        raise RunRecorded(run_id, review.review_id)
+    return review
 
 
-async def _first(store: ReviewStore, result: ReviewResult, digest: str) -> Draft:
-    kept = await store.keep_code(result.terraform_code or "")
-    review_id = review_id_of(result.spacelift_run_id)
-    return await store.drafted(*drafts.first(result, review_id, kept, digest, store.now()))
+async def _draft_first_version(store: ReviewStore, result: ReviewResult, digest: str) -> VersionDraft:
+    code = await store.store_code(result.terraform_code or "")
+    review_id = review_id_for_run(result.spacelift_run_id)
+    return await store.prepare_draft(*drafts.first_version(result, review_id, code, digest, store.now()))
 
 
-async def _changed(
+async def _change_review(
     store: ReviewStore,
     review_id: str,
-    drafted: Callable[[Review, datetime], Awaitable[Draft]],
+    draft_version: Callable[[Review, datetime], Awaitable[VersionDraft]],
     by: str,
     why: str,
-    expected: int | None,
+    expected_version: int | None,
 ) -> Review:
-    """Read a review, make its next version of it and store that, unless another was made meanwhile."""
-    before = await latest(store, review_id)
-    if store.now() >= before.created_at + OPEN:
-        raise ReviewClosed(review_id, before.created_at + OPEN)
-    if expected is not None and before.version != expected:
-        raise VersionConflict(store.versions.records.describe(before), expected, before)
-    return await _committed(store, before, await drafted(before, store.now()), by, why)
+    before = await get_review(store, review_id)
+    closes_at = before.created_at + EDITABLE_FOR
+    if store.now() >= closes_at:
+        raise ReviewClosed(review_id, closes_at)
+    if expected_version is not None and before.version != expected_version:
+        raise VersionConflict(store.versions.records.describe(before), expected_version, before)
+    return await _commit_version(store, before, await draft_version(before, store.now()), by, why)
 
 
-async def _committed(store: ReviewStore, before: Review | None, draft: Draft, by: str, why: str) -> Review:
-    told: list[Staged[Review]] = []
+async def _commit_version(
+    store: ReviewStore, before: Review | None, draft: VersionDraft, by: str, why: str
+) -> Review:
+    transaction = store.db.transaction()
+    staged = store.stage_version(transaction, before, draft, by=by, why=why)
     try:
-        async with store.db.transaction() as tx:
-            told.append(store.stage(tx, before, draft, by=by, why=why))
+        await transaction.commit()
     except TransactionCancelled as error:
-        conflict = store.versions.conflict(error, told[0])
+        conflict = store.versions.conflict(error, staged)
         if conflict is None:
             raise
         raise conflict from error
-    await store.complete(told[0].record)
-    return told[0].record
+    await store.write_remaining_findings(staged.record)
+    return staged.record
 
 
-async def _page(
-    store: ReviewStore, asked: Selection[E], limit: int, cursor: str | None, *, newest_first: bool = False
-) -> Slice[E]:
-    page = await store.db.query(asked, limit=limit, cursor=cursor, newest_first=newest_first)
-    return Slice(tuple(page.items), page.cursor)
-
-
-def _day_of(cursor: str, start: date, end: date) -> tuple[date, str | None]:
-    """Return where a list goes on that is asked day by day: the day, and the place in it."""
-    told, _, within = cursor.partition(".")
+def _parse_day_cursor(cursor: str, start: date, end: date) -> tuple[date, str | None]:
+    """Return the day that a cursor of `list_high_risk` continues with, and the cursor within that day."""
+    day_text, _, day_cursor = cursor.partition(".")
     try:
-        day = date.fromisoformat(told)
+        day = date.fromisoformat(day_text)
     except ValueError:
         raise CursorRefused("it is none that was given here") from None
     if not start <= day <= end:
         raise CursorRefused("it was given for other days")
-    return day, within or None
+    return day, day_cursor or None
 
 
 def _check_range(start: date, end: date, days_max: int) -> None:

@@ -1,4 +1,4 @@
-"""Store: reviews on a connection, with the patterns wired: versions, requests done once, code in blobs, the projector."""
+"""ReviewStore: reviews on a connection, with the patterns they use: versions, idempotent requests, blobs, statistics."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from hashlib import sha256
 from pydantic import BaseModel, TypeAdapter
 
 from tavola import AsyncConnection, AsyncTransaction, TransactionCancelled
-from tavola.apps.terraform_review.domain import expiry_of
-from tavola.apps.terraform_review.drafts import said
+from tavola.apps.terraform_review.domain import expiry_time
+from tavola.apps.terraform_review.drafts import default_reason
 from tavola.apps.terraform_review.model import (
     Finding,
-    Requests,
+    RecordOutcome,
     Review,
     ReviewAudit,
     Reviews,
@@ -23,34 +23,36 @@ from tavola.apps.terraform_review.model import (
     RunReview,
 )
 from tavola.apps.terraform_review.projector import ReviewProjector
-from tavola.patterns import Blob, Blobs, BlobStore, Idempotency, Seals, Staged, Swept, Versions
+from tavola.patterns import Blob, Blobs, BlobStore, DigestReader, Idempotency, Staged, Swept, Versions
 
-CODE_BYTES_INLINE = 100 * 1024  # code up to this stays in the item, compressed; more goes into the blob store
-FINDINGS_TOGETHER = 90  # written in one transaction with their review, which holds a hundred items
+CODE_BYTES_INLINE = (
+    100 * 1024
+)  # shorter code is stored in the item, compressed; longer code in the blob store
+FINDINGS_PER_TRANSACTION = 90  # a transaction writes up to a hundred items, the review's own among them
 
 _FINDINGS = TypeAdapter(list[Finding])
 
 
-class Receipt(BaseModel):
-    """The answer to a recorded result, given again to who asks again."""
+class RecordReceipt(BaseModel):
+    """The stored answer to a recorded result, returned again when the request is repeated."""
 
     review_id: str
     version: int
-    there: bool = False  # the run was recorded before, by another request
+    already_recorded: bool = False  # by another request
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """A version to be written: the review as it shall be, and the findings that are new with it."""
+class VersionDraft:
+    """A version to write: the review, and the findings that are new in it."""
 
     review: Review
     findings: Sequence[Finding] = ()
 
 
 class ReviewStore:
-    """Reviews at work on a connection; `blobs` takes code that is too large for an item.
+    """Reviews on a connection; `blobs` holds code that is too large for an item.
 
-    With a `secret`, nobody can make the seals of the audit trail again who may only write to the table.
+    With a `secret`, someone who may only write to the table cannot forge the hash chain of the audit trail.
     """
 
     def __init__(
@@ -64,107 +66,106 @@ class ReviewStore:
         self.db = db
         self.code_inline_bytes = code_inline_bytes
         self.versions = Versions(db, Review, ReviewVersion, ReviewAudit, chained=True, secret=secret)
-        self.requests = Idempotency(db, Requests, Receipt, scope="reviews")
-        self.seals = Seals(db)
-        self.projector = ReviewProjector(db, self.complete)
-        self._inside = Blobs(db, blobs, inline=code_inline_bytes)
-        self._outside = Blobs(db, blobs, inline=0)
+        self.requests = Idempotency(db, RecordOutcome, RecordReceipt, scope="reviews")
+        self.digests = DigestReader(db)
+        self.projector = ReviewProjector(db, self.write_remaining_findings)
+        self._blobs = Blobs(db, blobs, inline=code_inline_bytes)
+        self._external_blobs = Blobs(db, blobs, inline=0)
 
     async def create_tables(self) -> None:
-        """Make the table where it is missing."""
+        """Create the table if it is missing."""
         await self.db.create_tables(Reviews)
 
     def now(self) -> datetime:
-        """Return what time it is on the connection's clock."""
+        """Return the current time of the connection's clock."""
         return datetime.fromtimestamp(self.versions.clock.now(), UTC)
 
-    async def keep_code(self, text: str, before: Blob | None = None) -> Blob:
-        """Return code as a review holds it; code that did not change is the same blob in every version."""
+    async def store_code(self, text: str, previous: Blob | None = None) -> Blob:
+        """Return code as a blob; unchanged code keeps the blob of the previous version."""
         data = text.encode()
-        if before is not None and before.sha256 == sha256(data).hexdigest():
-            return before
-        return await (self._outside if len(data) > self.code_inline_bytes else self._inside).keep(data)
-
-    async def read_code(self, blob: Blob) -> str:
-        """Return code whole."""
-        return (await self._inside.read(blob)).decode()
+        if previous is not None and previous.sha256 == sha256(data).hexdigest():
+            return previous
+        return await (self._external_blobs if len(data) > self.code_inline_bytes else self._blobs).keep(data)
 
     async def read_blob(self, blob: Blob) -> bytes:
-        """Return what a blob holds; `BlobMissing` or `BlobDamaged` where it is not what was kept."""
-        return await self._inside.read(blob)
+        """Return the content of a blob; raise `BlobMissing` or `BlobDamaged` if it is not what was written."""
+        return await self._blobs.read(blob)
 
     async def sweep_blobs(self) -> Swept:
-        """Delete blobs that no version has pointed to for a day, as `Blobs.sweep` does: one sweep notes them, the next deletes."""
-        return await self._inside.sweep(Reviews)
+        """Delete blobs that no version has referenced for a day; one sweep marks them, the next deletes them."""
+        return await self._blobs.sweep(Reviews)
 
-    async def drafted(self, review: Review, findings: Sequence[Finding]) -> Draft:
-        """Return what is to be written; findings that one transaction does not hold are kept whole with the review."""
-        more = findings[FINDINGS_TOGETHER:]
-        kept = None
-        if more:
-            kept = await self._inside.keep(_FINDINGS.dump_json(list(more)))
-        return Draft(review.model_copy(update={"more_findings": kept}), findings)
+    async def prepare_draft(self, review: Review, findings: Sequence[Finding]) -> VersionDraft:
+        """Return a draft; findings beyond those that fit into one transaction are also stored as a blob of the review."""
+        remaining = findings[FINDINGS_PER_TRANSACTION:]
+        blob = await self._blobs.keep(_FINDINGS.dump_json(list(remaining))) if remaining else None
+        return VersionDraft(review.model_copy(update={"more_findings": blob}), findings)
 
-    def stage(
-        self, tx: AsyncTransaction, before: Review | None, draft: Draft, *, by: str, why: str
+    def stage_version(
+        self, tx: AsyncTransaction, before: Review | None, draft: VersionDraft, *, by: str, why: str
     ) -> Staged[Review]:
-        """Add a version to a transaction: the review, its version and audit row, new findings, the link from its run."""
-        expires = expiry_of(draft.review.created_at)  # of all of it at once: no part goes before another
-        after = draft.review.model_copy(update={"expires_at": expires})
-        reason = why or said(before, after)
+        """Add a version to a transaction: the review, its version and audit entry, new findings, the link from its run."""
+        expires_at = expiry_time(draft.review.created_at)  # all items of a review expire at the same time
+        after = draft.review.model_copy(update={"expires_at": expires_at})
         staged = self.versions.stage(
-            tx, before, after, by=by, why=reason, stack_id=after.stack_id, expires_at=expires
+            tx,
+            before,
+            after,
+            by=by,
+            why=why or default_reason(before, after),
+            stack_id=after.stack_id,
+            expires_at=expires_at,
         )
-        for finding in draft.findings[:FINDINGS_TOGETHER]:
+        for finding in draft.findings[:FINDINGS_PER_TRANSACTION]:
             tx.create(finding)
-        tx.create(link_of(staged.record))
+        tx.create(run_link(staged.record))
         return staged
 
-    async def complete(self, version: Review | ReviewVersion) -> int:
-        """Make items of the findings that did not fit into a version's transaction, those that are not yet there; return how many.
+    async def write_remaining_findings(self, version: Review | ReviewVersion) -> int:
+        """Create the missing items of findings that did not fit into the version's transaction; return how many.
 
-        Whoever wrote the version does so at once, and the projector again when it sees it: so none is missing however a program ends.
+        The writer of a version calls this at once, and the projector again when it reads the version from the stream, so that
+        no finding stays missing if the writer stops in between.
         """
         if version.more_findings is None:
             return 0
-        named = [Finding.Key(finding_id=each, review_id=version.review_id) for each in version.findings]
-        if all(await self.db.get_many(named, consistent=True)):
+        keys = [Finding.Key(finding_id=each, review_id=version.review_id) for each in version.findings]
+        if all(await self.db.get_many(keys, consistent=True)):
             return 0
-        findings, made = await self.kept_with(version), 0
-        for at in range(0, len(findings), FINDINGS_TOGETHER):
-            some = findings[at : at + FINDINGS_TOGETHER]
-            while some:
-                there = await self.found(some)
-                some = [each for each in some if each.finding_id not in there]
+        findings, written = await self.read_remaining_findings(version), 0
+        for start in range(0, len(findings), FINDINGS_PER_TRANSACTION):
+            missing = findings[start : start + FINDINGS_PER_TRANSACTION]
+            while missing:
+                existing = await self.read_existing_findings(missing)
+                missing = [each for each in missing if each.finding_id not in existing]
                 try:
-                    async with (
-                        self.db.transaction() as tx
-                    ):  # a policy lets findings be written by these alone
-                        for finding in some:
+                    # The immutability policy allows findings to be written in transactions only.
+                    async with self.db.transaction() as tx:
+                        for finding in missing:
                             tx.create(finding)
-                    made += len(some)
+                    written += len(missing)
                     break
                 except TransactionCancelled as error:
                     if not any(reason is not None and reason.kind == "exists" for reason in error.reasons):
-                        raise  # else the writer and the projector both see to it: look again
-        return made
+                        raise  # otherwise writer and projector ran at the same time: check again
+        return written
 
-    async def kept_with(self, version: Review | ReviewVersion) -> list[Finding]:
-        """Return the findings that are kept whole with a version, because they did not fit into its transaction."""
+    async def read_remaining_findings(self, version: Review | ReviewVersion) -> list[Finding]:
+        """Return the findings that did not fit into the version's transaction, from their blob."""
         if version.more_findings is None:
             return []
-        told = json.loads(await self._inside.read(version.more_findings))
-        return [Finding.model_validate(each) for each in told]
+        documents = json.loads(await self._blobs.read(version.more_findings))
+        return [Finding.model_validate(document) for document in documents]
 
-    async def found(self, findings: Iterable[Finding]) -> dict[str, Finding]:
-        """Return those of some findings that are kept already, by their ids."""
+    async def read_existing_findings(self, findings: Iterable[Finding]) -> dict[str, Finding]:
+        """Return the stored items under the ids of these findings, by id."""
         keys = [Finding.Key(finding_id=each.finding_id, review_id=each.review_id) for each in findings]
-        kept = await self.db.get_many(keys, consistent=True) if keys else []
-        return {each.finding_id: each for each in kept if each is not None}
+        stored = await self.db.get_many(keys, consistent=True) if keys else []
+        return {each.finding_id: each for each in stored if each is not None}
 
 
-def link_of(version: Review | ReviewVersion) -> RunReview:
-    """Return the link by which a version is found from the run that it names: all of it follows from the version."""
+def run_link(version: Review | ReviewVersion) -> RunReview:
+    """Return the item that leads from a run to a version of its review; it holds only data of the version."""
     return RunReview(
         run_id=version.run_id,
         review_id=version.review_id,

@@ -1,9 +1,11 @@
-"""Verification: whether a review still is what was written, item by item, as far as what is stored can prove it.
+"""Verification: check that the stored items of a review are what was written, as far as the stored data can prove it.
 
-What was altered, taken away, set back to an older state or added is told. Versions and audit rows are chained; a version holds the digests of its
-findings and blobs, and everything of its link from a run follows from it. Two things cannot be seen here. That the last version was taken away
-whole, with its audit row, its findings and its link, and the current record set back to the one before: who keeps the last `seal` elsewhere sees
-that. And an added finding that no version names, which counts as an occurrence of its issue: `service.strays` looks for those.
+It detects items that were altered, removed, added or set back to an older state. Versions and audit entries form a hash chain; a version
+holds the digests of its findings and blobs, and its link from a run is derived from it. Two things cannot be detected here:
+
+- The last version was removed whole, with its audit entry, findings and link, and the current record was set back to the one before.
+  Someone who stored the last `seal` elsewhere can detect that.
+- A finding that no version lists was added, and counts as an occurrence of its issue. `service.find_unlisted_findings` searches for those.
 """
 
 from __future__ import annotations
@@ -12,71 +14,71 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tavola.apps.terraform_review.model import SEAL_DIGITS, Finding, Review, ReviewVersion, RunReview
-from tavola.apps.terraform_review.store import ReviewStore, link_of
+from tavola.apps.terraform_review.store import ReviewStore, run_link
 from tavola.patterns import BlobDamaged, BlobMissing, Problem, Verification, stored_digest
 
 
-async def verified(store: ReviewStore, review_id: str) -> Verification:
-    """Read all of a review and tell what is not as it was written: versions, audit rows, findings, links from runs, code."""
-    seen: list[ReviewVersion] = []
-    told = await store.versions.verify(Review.Key(review_id=review_id), look=seen.append)
+async def verify_review(store: ReviewStore, review_id: str) -> Verification:
+    """Read all items of a review and report those that are not what was written: versions, audit entries, findings, run links, code."""
+    versions: list[ReviewVersion] = []
+    verification = await store.versions.verify(Review.Key(review_id=review_id), look=versions.append)
     problems = [
-        *told.problems,
-        *await _wrong_findings(store, seen),
-        *await _wrong_links(store, seen),
-        *await _wrong_blobs(store, seen),
+        *verification.problems,
+        *await _check_findings(store, versions),
+        *await _check_run_links(store, versions),
+        *await _check_blobs(store, versions),
     ]
-    return replace(told, problems=tuple(problems))
+    return replace(verification, problems=tuple(problems))
 
 
-async def _wrong_findings(store: ReviewStore, seen: Sequence[ReviewVersion]) -> list[Problem]:
-    """Return what is wrong with the findings that versions name, each told with the first that does."""
-    seals: dict[Finding.Key, tuple[int, str]] = {}
-    for version in seen:
-        for ident, ref in version.findings.items():
-            key = Finding.Key(finding_id=ident, review_id=version.review_id)
-            seals.setdefault(key, (version.version, ref.seal))
+async def _check_findings(store: ReviewStore, versions: Sequence[ReviewVersion]) -> list[Problem]:
+    """Return problems of the findings that versions list, each with the first version that lists it."""
+    expected: dict[Finding.Key, tuple[int, str]] = {}
+    for version in versions:
+        for finding_id, ref in version.findings.items():
+            key = Finding.Key(finding_id=finding_id, review_id=version.review_id)
+            expected.setdefault(key, (version.version, ref.seal))
     problems: list[Problem] = []
-    stands = await store.seals.look(list(seals))
-    for (key, (number, seal)), found in zip(seals.items(), stands, strict=True):
-        if found is None:
+    stored_digests = await store.digests.read(list(expected))
+    for (key, (number, digest)), stored in zip(expected.items(), stored_digests, strict=True):
+        if stored is None:
             problems.append(Problem(number, f"the finding {key.finding_id} is missing"))
-        elif found.digest[:SEAL_DIGITS] != seal:
+        elif stored.digest[:SEAL_DIGITS] != digest:
             problems.append(Problem(number, f"the finding {key.finding_id} was altered"))
-        elif found.astray:
+        elif stored.misplaced_keys:
             problems.append(Problem(number, f"the finding {key.finding_id} has another place in an index"))
     return problems
 
 
-async def _wrong_links(store: ReviewStore, seen: Sequence[ReviewVersion]) -> list[Problem]:
-    """Return what is wrong with the links from runs: each version has one, all of which follows from it, and there are no others."""
-    links = {_key_of(link): link for link in map(link_of, seen)}
+async def _check_run_links(store: ReviewStore, versions: Sequence[ReviewVersion]) -> list[Problem]:
+    """Return problems of the links from runs: each version has exactly one, derived from it."""
+    links = {_link_key(link): link for link in map(run_link, versions)}
     problems: list[Problem] = []
-    for link, found in zip(links.values(), await store.seals.look(list(links)), strict=True):
-        if found is None or found.digest != stored_digest(link):
-            what = "is missing" if found is None else "was altered"
-            problems.append(Problem(link.version, f"the link from the run {link.run_id} {what}"))
-    for run_id in dict.fromkeys(version.run_id for version in seen):
+    for link, stored in zip(links.values(), await store.digests.read(list(links)), strict=True):
+        if stored is None or stored.digest != stored_digest(link):
+            problem = "is missing" if stored is None else "was altered"
+            problems.append(Problem(link.version, f"the link from the run {link.run_id} {problem}"))
+    for run_id in dict.fromkeys(version.run_id for version in versions):
         page = await store.db.query(RunReview.OfRun(run_id=run_id), consistent=True)
-        others = [each async for each in page if _key_of(each) not in links]
+        others = [each async for each in page if _link_key(each) not in links]
         keys = [ReviewVersion.Key(review_id=each.review_id, version=each.version) for each in others]
-        versions_of = await store.db.get_many(keys, consistent=True) if keys else []
-        for each, version in zip(others, versions_of, strict=True):
-            if version is None or link_of(version) != each:
-                what = f"the run {run_id} has a link to version {each.version} of {each.review_id}, which does not name it"
-                problems.append(Problem(seen[-1].version, what))
+        linked_versions = await store.db.get_many(keys, consistent=True) if keys else []
+        for each, version in zip(others, linked_versions, strict=True):
+            if version is None or run_link(version) != each:
+                problem = f"the run {run_id} has a link to version {each.version} of {each.review_id}, which does not name it"
+                problems.append(Problem(versions[-1].version, problem))
     return problems
 
 
-async def _wrong_blobs(store: ReviewStore, seen: Sequence[ReviewVersion]) -> list[Problem]:
-    """Return which blobs of versions are gone or damaged, each once."""
+async def _check_blobs(store: ReviewStore, versions: Sequence[ReviewVersion]) -> list[Problem]:
+    """Return the blobs of versions that are missing or damaged, each once."""
     problems: list[Problem] = []
-    read: set[str | None] = set()
-    for version in seen:
+    checked: set[str | None] = set()
+    for version in versions:
         for what, blob in (("code", version.code), ("findings", version.more_findings)):
-            if blob is None or (blob.place or blob.sha256) in read:
+            if blob is None or (blob.place or blob.sha256) in checked:
                 continue
-            read.add(blob.place or blob.sha256)
+            checked.add(blob.place or blob.sha256)
             try:
                 await store.read_blob(blob)
             except BlobMissing:
@@ -86,7 +88,7 @@ async def _wrong_blobs(store: ReviewStore, seen: Sequence[ReviewVersion]) -> lis
     return problems
 
 
-def _key_of(link: RunReview) -> RunReview.Key:
+def _link_key(link: RunReview) -> RunReview.Key:
     return RunReview.Key(
         run_id=link.run_id, created_at=link.created_at, review_id=link.review_id, version=link.version
     )

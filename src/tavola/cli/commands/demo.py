@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 DEFAULT_FILE = Path(".tavola/demo.db")
 STUDIO = "/studio"
+DOCS = "/docs"
 
 _FILES_BESIDE = 128  # what the process has open beside the endpoint's connections
 
@@ -69,6 +70,10 @@ def demo(
     sync: Annotated[Literal["full", "off"], option(SYNC)] = "full",
     region: Region = None,
     allow_host: AllowHost = "",
+    docs: Annotated[
+        Path | None,
+        Option("--docs", help="Serve this documentation site, built by `make docs-site`, at /docs."),
+    ] = None,
     as_json: Annotated[
         bool, Option("--json", help="Print where everything listens as one JSON line.")
     ] = False,
@@ -83,6 +88,11 @@ def demo(
         file = DEFAULT_FILE
         make_folder(file)
     check_folder(file)
+    if docs is not None and not (docs / "index.html").is_file():
+        complain(
+            "Cannot start the demo.", f"{docs} has no documentation site.", "Build one with `make docs-site`."
+        )
+        raise click.exceptions.Exit(Exit.USAGE)
     with reporting_app_errors(f"Cannot start the demo on {file}.", "--apps-port"):
         from tavola.engine import Engine
 
@@ -98,7 +108,7 @@ def demo(
             note(f"The tables are in {mark.region}, where the file was made, and not in {region}.")
         region = mark.region if mark is not None else region or DEFAULT_SCOPE.region
         with closing(Engine.open(file, sync=sync)) as engine:
-            place = DemoServer(file, engine, region, host, port, apps_port, hosts)
+            place = DemoServer(file, engine, region, host, port, apps_port, hosts, docs)
             run_until_signal(
                 lambda stopping: _serve(place, stopping), lambda where: _greet(place, where, as_json=as_json)
             )
@@ -115,6 +125,7 @@ class DemoServer:
     port: int
     apps_port: int
     hosts: tuple[str, ...]
+    docs: Path | None = None
 
 
 def _check_ports(host: str, port: int, apps_port: int) -> None:
@@ -157,8 +168,8 @@ def _make(file: Path, region: str, amounts: Any) -> None:
 @asynccontextmanager
 async def _serve(place: DemoServer, stopping: Any) -> AsyncIterator[Listening]:
     """Serve both, until the block ends; the applications go first, then the endpoint."""
-    from tavola.server.limits import ServerLimits
     from tavola.server.listener import Server, allow_files
+    from tavola.server.safeguards import ServerLimits
 
     server = Server(place.engine, host=place.host, port=place.port)
     allow_files(ServerLimits().connections_max + _FILES_BESIDE)
@@ -211,6 +222,14 @@ def _face(place: DemoServer, endpoint: str, studio: Any) -> Any:
     )
     face = studio_room.create(studio, hosts=allowed_host_names(place.host, place.hosts))
     mounted.append(shared.Mounted(STUDIO, "Studio", seen, face, api=False))
+    if place.docs is not None:
+        from starlette.applications import Starlette
+        from starlette.routing import Mount
+        from starlette.staticfiles import StaticFiles
+
+        site = Starlette(routes=[Mount("/", StaticFiles(directory=place.docs, html=True))])
+        summary = "Tutorials, how-to guides, reference and explanation."
+        mounted.append(shared.Mounted(DOCS, "Documentation", summary, site, api=False))
     return shared.start_page(settings, mounted, endpoint=endpoint)
 
 
@@ -230,6 +249,7 @@ def _greet(place: DemoServer, where: Listening, *, as_json: bool) -> None:
                 "region": place.region,
                 "file": str(place.file.absolute()),
                 "studio": f"{url}{STUDIO}/",
+                "docs": None if place.docs is None else f"{url}{DOCS}/",
                 "applications": {each.name: f"{url}/{each.name}/" for each in APPLICATIONS},
             },
         )
@@ -240,6 +260,8 @@ def _greet(place: DemoServer, where: Listening, *, as_json: bool) -> None:
         for each in APPLICATIONS:
             say(f"  {each.title + ':':<18} {url}/{each.name}/")
         say(f"  {'Studio:':<18} {url}{STUDIO}/, the tables of all of them")
+        if place.docs is not None:
+            say(f"  {'Documentation:':<18} {url}{DOCS}/")
         say(f"  {'DynamoDB:':<18} {endpoint}, the same tables, region {place.region}")
         say(f'  {"":<18} eval "$({own_command()} env{hint})" points the AWS CLI and SDKs there')
         say(f"  {'Data:':<18} {place.file.absolute()}, kept; --fresh begins anew")

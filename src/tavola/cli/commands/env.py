@@ -31,9 +31,9 @@ def env(
     as_json: Annotated[bool, Option("--json", help="Print the variables as JSON.")] = False,
 ) -> None:
     """Print what points AWS SDKs at a server: eval "$(tavola env)"."""
-    from tavola.server.endpoint import Endpoint
+    from tavola.server.endpoint import ServerEndpoint
 
-    url = Endpoint(host, port, tls).url
+    url = ServerEndpoint(host, port, tls).url
     always = {
         "AWS_ENDPOINT_URL_DYNAMODB": url,
         "AWS_ENDPOINT_URL_DYNAMODB_STREAMS": url,

@@ -47,7 +47,7 @@ def log(
     """Print the calls that an access log has, oldest first."""
     with reporting_errors(f"Cannot read {file}."):
         from tavola.server.log_files import files_of
-        from tavola.server.log_queries import LogQuery, read_records
+        from tavola.server.log_queries import AccessLogQuery, read_records
 
         if not any(files_of(file)):
             complain(
@@ -56,7 +56,7 @@ def log(
                 "Name the file that `tavola serve --access-log` was given.",
             )
             raise click.exceptions.Exit(Exit.NOT_FOUND)
-        query = LogQuery(
+        query = AccessLogQuery(
             user=user,
             operation=operation,
             table=table,

@@ -116,7 +116,7 @@ def serve(
     with telling, ExitStack() as opened:
         from tavola.engine import Engine
         from tavola.server.access_log import AccessLog
-        from tavola.server.endpoint import Endpoint
+        from tavola.server.endpoint import ServerEndpoint
         from tavola.server.hosts import is_loopback
         from tavola.server.listener import serve as listen
         from tavola.server.safeguards import Safeguards
@@ -134,7 +134,7 @@ def serve(
             hosts=tuple(name.strip() for name in allow_host.split(",") if name.strip()),
         )
 
-        def greet(endpoint: Endpoint, studio_url: str | None = None) -> None:
+        def greet(endpoint: ServerEndpoint, studio_url: str | None = None) -> None:
             if as_json:
                 say_json(
                     "tavola.serve/1",
@@ -222,8 +222,8 @@ async def _serve(
     stopping: Any,
 ) -> AsyncIterator[tuple[Any, str]]:
     """Serve the endpoint and the studio until the block ends; the studio goes first."""
-    from tavola.server.limits import ServerLimits
     from tavola.server.listener import Server, allow_files
+    from tavola.server.safeguards import ServerLimits
     from tavola.studio import create
     from tavola.web import running_server
 
@@ -273,9 +273,9 @@ def _check_together(
 def _tls(certificate: Path | None, key: Path | None) -> Any:
     if certificate is None or key is None:
         return None
-    from tavola.server.tls import server_context
+    from tavola.server.safeguards import tls_context
 
-    return server_context(certificate, key)
+    return tls_context(certificate, key)
 
 
 def _callers(iam: Path) -> Any:

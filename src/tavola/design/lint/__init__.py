@@ -4,8 +4,8 @@ A rule is one module in `rules`, named after the defect. `lint` runs the rules a
 so that a finding disappears, `sarif_log` and `report_document` render a report. The package reads no files and prints nothing.
 """
 
+from tavola.design.errors import LintError, RulesMissing, RuleUnknown
 from tavola.design.lint.documents import report_document, rule_document, severity_counts
-from tavola.design.lint.errors import LintError, RulesMissing, RuleUnknown
 from tavola.design.lint.locations import SourceFile, SourceLocation, find_locations, locate_place
 from tavola.design.lint.remedies import FIXERS, LintFix, propose_fix
 from tavola.design.lint.rule import LintContext, Rule

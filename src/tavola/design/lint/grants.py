@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
+
+from msgspec.structs import replace
 
 from tavola.design.findings import DesignPath
 from tavola.design.lint.rule import LintContext

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
+from tavola.design.errors import RulesMissing, RuleUnknown
 from tavola.design.findings import SEVERITIES, DesignPath, Finding
-from tavola.design.lint.errors import RulesMissing, RuleUnknown
 from tavola.design.lint.rule import LintContext, Rule, suppresses
 from tavola.design.lint.rules import RULES
 from tavola.model.document import Design, Ignore, TableDesign, TableSettings

@@ -7,7 +7,7 @@ It never touches a table.
 
 from __future__ import annotations
 
-from tavola.design.simulation.errors import SimulationRefused
+from tavola.design.errors import SimulationRefused
 
 try:
     import numpy as np  # noqa: F401 - imported here to report a missing extra clearly
@@ -29,7 +29,7 @@ from tavola.design.simulation.results import (
     ShardsNeeded,
     Simulation,
 )
-from tavola.design.simulation.running import run_workload, simulate
+from tavola.design.simulation.run import run_workload, simulate
 from tavola.design.simulation.scenario import Mode, Scenario
 from tavola.design.simulation.traces import read_trace
 from tavola.design.simulation.waits import describe_retries

@@ -19,7 +19,7 @@ from tavola.design.cost.capacity import (
     pattern_units,
     write_pattern_units,
 )
-from tavola.design.simulation.errors import SimulationRefused
+from tavola.design.errors import SimulationRefused
 from tavola.design.simulation.keyspace import Spread
 from tavola.design.simulation.layout import FlowUnits
 from tavola.design.simulation.partitions import partitions_for
@@ -59,9 +59,9 @@ from tavola.model.document import (
 )
 from tavola.model.sizes import stored_entry_bytes, stored_item_bytes
 
-_TARGET = 0.7  # of provisioned units that are used at the peak, where nobody says how many there are
-_PAGE_UNITS = PAGE_BYTES_MAX / READ_UNIT_BYTES / 2  # of an eventually consistent page
-_NAMED = 8  # patterns in one sentence
+_TARGET = 0.7  # utilisation at the peak of provisioned units that are not declared
+_PAGE_UNITS = PAGE_BYTES_MAX / READ_UNIT_BYTES / 2  # read units of an eventually consistent page
+_NAMES_MAX = 8  # patterns named in one sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +77,14 @@ class _Builder:
         self.scenario = scenario
         self.keys = Populations(scenario)
         self.stations = station_numbers(design)
-        self.without: list[str] = []
+        self.unrated: list[str] = []
         self.zero: list[str] = []
 
     def station(self, table: str, index: str | None) -> int:
-        """Return a table's or index's number; a local index is its table's."""
+        """Return the number of a table or index; a local index has its table's."""
         return self.stations.get((table, index), self.stations[table, None])
 
-    def asked(self) -> Iterator[_RatedFlow]:
+    def rated_flows(self) -> Iterator[_RatedFlow]:
         for table in self.design.tables:
             for entity in table.entities:
                 for pattern in (entity.primary, *entity.patterns):
@@ -97,7 +97,7 @@ class _Builder:
                 if rhythm is not None:
                     keys = self.keys.of_collection(table, collection)
                     for units in collection_units(table, collection):
-                        fan = _paged(units.read, 1.0)
+                        fan = _requests_for(units.read, 1.0)
                         arm = self._arm(replace(units, read=units.read / fan), "point")
                         draw = Draw(keys, self._skew(collection.access), (arm,))
                         title = collection.name if collection.access is None else collection.access.title
@@ -110,11 +110,11 @@ class _Builder:
         name = f"{entity.name}.{pattern.name}"
         access = pattern.access
         if pattern is entity.primary and access is None:
-            return  # a key that nobody says is asked for by itself
+            return  # without an access pattern, the key is not read by itself
         rhythm = self._rhythm(name, access)
         if rhythm is None:
             return
-        assert access is not None, "whatever has a rate has an access pattern"
+        assert access is not None, "a rate comes from an access pattern"
         for number, units in enumerate(pattern_units(table, entity, pattern)):
             hydrating = number > 0 and units.index is None
             key = entity.key if hydrating else entity.key_on(units.index)
@@ -127,7 +127,7 @@ class _Builder:
             if hydrating:
                 fan = float(max(1, access.items or 1))
             elif not single:
-                fan = _paged(units.read, float(self.keys.found[keys].shards))
+                fan = _requests_for(units.read, float(self.keys.key_sets[keys].shards))
             each = replace(units, read=units.read / fan)
             draw = Draw(keys, self._skew(access), (self._arm(each, spread),))
             flow = RequestFlow(name, access.title, (draw,), fan=fan)
@@ -139,11 +139,11 @@ class _Builder:
         if rhythm is None or entity.key is None:
             return
         new = write.kind == "put" and not changed_fields(entity, write)
-        own, *_ = write_pattern_units(table, entity, write)
+        table_units, *_ = write_pattern_units(table, entity, write)
         count = float(write.items)
         keys = self.keys.of_key(table, entity, entity.key)
-        once = new and names_one_item(entity.key)  # every item has a partition of its own
-        skew = 0.0 if once else self._skew(write)
+        new_partition = new and names_one_item(entity.key)  # every new item has its own partition
+        skew = 0.0 if new_partition else self._skew(write)
         spread = spread_of_writes(entity, entity.key, new=new)
         local = 0.0
         draws: list[Draw] = []
@@ -154,16 +154,16 @@ class _Builder:
             if table.index(effect.index).local:
                 local += effect.units
                 continue
-            draws += self._entries(
+            draws += self._index_draws(
                 table, entity, key, write, effect.units, keys, skew, new=new, moved=effect.kind == "moved"
             )
-        arm = Arm(self.station(table.name, None), "write", own.write / count + local, spread)
-        merged = _merged([Draw(keys, skew, (arm,)), *draws])
+        arm = Arm(self.station(table.name, None), "write", table_units.write / count + local, spread)
+        merged = _merge_draws([Draw(keys, skew, (arm,)), *draws])
         first: tuple[Draw, ...] = ()
-        if own.read:  # a write that must know its item asks for it first
-            where: Spread = "point" if names_one_item(entity.key) else "any"
-            first = (Draw(keys, skew, (Arm(arm.station, "read", own.read / count, where),)),)
-        if write.together:  # its items are all of one request
+        if table_units.read:  # some writes read their item first
+            read_spread: Spread = "point" if names_one_item(entity.key) else "any"
+            first = (Draw(keys, skew, (Arm(arm.station, "read", table_units.read / count, read_spread),)),)
+        if write.together:  # a transaction is one request
             yield _RatedFlow(
                 RequestFlow(name, write.title, (*first, *merged) * write.items), rhythm, write.together
             )
@@ -173,14 +173,14 @@ class _Builder:
                 flow = RequestFlow(name, write.title, part, fan=count)
                 yield _RatedFlow(flow, Rhythm(rhythm.mean * count, rhythm.peak * count))
 
-    def _entries(
+    def _index_draws(
         self,
         table: TableDesign,
         entity: EntityDesign,
         key: KeyDesign,
         write: WritePattern,
         units: float,
-        own: int,
+        table_keys: int,
         skew: float,
         *,
         new: bool,
@@ -190,18 +190,22 @@ class _Builder:
         station = self.station(table.name, key.index)
         assert entity.key is not None, "a view is not written"
         names = [name for source in key.hash for name in source.fields]
-        same = names and names == [name for source in entity.key.hash for name in source.fields]
-        keys = own if same and key.shards == entity.key.shards else self.keys.of_key(table, entity, key)
-        if not same:
-            told = [
+        same_partition = names and names == [name for source in entity.key.hash for name in source.fields]
+        keys = (
+            table_keys
+            if same_partition and key.shards == entity.key.shards
+            else self.keys.of_key(table, entity, key)
+        )
+        if not same_partition:
+            declared_skews = [
                 pattern.access.skew
                 for pattern in entity.patterns
                 if pattern.index == key.index
                 and pattern.access is not None
                 and pattern.access.skew is not None
             ]
-            skew = told[0] if told else self._skew(write)
-            if new and write.skew is None and self.keys.begin_alike(entity, names):
+            skew = declared_skews[0] if declared_skews else self._skew(write)
+            if new and write.skew is None and self.keys.share_first_value(entity, names):
                 skew = ONE_VALUE
         spread = spread_of_writes(entity, key, new=new)
         if moved and set(names) & set(write.changes):
@@ -217,17 +221,17 @@ class _Builder:
         for units in need_units(self.design, need):
             table = next(each for each in self.design.tables if each.name == units.table)
             if need.route.operation == "scan":
-                keys, skew, spread = self.keys.everything(table), 0.0, "any"
+                keys, skew, spread = self.keys.of_scan(table), 0.0, "any"
             else:
-                found = [
+                keyed = [
                     (entity, key)
                     for entity in table.entities
                     if entity.name in need.entities and (key := entity.key_on(units.index)) is not None
                 ]
-                if not found:
+                if not keyed:
                     continue
-                keys, skew, spread = self.keys.of_key(table, *found[0]), self._skew(need.access), "point"
-            fan = _paged(units.read, float(max(1, need.route.queries)))
+                keys, skew, spread = self.keys.of_key(table, *keyed[0]), self._skew(need.access), "point"
+            fan = _requests_for(units.read, float(max(1, need.route.queries)))
             arm = self._arm(replace(units, read=units.read / fan), "any" if spread == "any" else "point")
             flow = RequestFlow(need.name, need.title, (Draw(keys, skew, (arm,)),), fan=fan)
             yield _RatedFlow(flow, Rhythm(rhythm.mean * fan, rhythm.peak * fan))
@@ -235,18 +239,18 @@ class _Builder:
     def _arm(self, units: RequestUnits, spread: Spread) -> Arm:
         return Arm(self.station(units.table, units.index), "read", units.read, spread)
 
-    def _skew(self, told: AccessPattern | WritePattern | None) -> float:
-        return self.scenario.skew if told is None or told.skew is None else told.skew
+    def _skew(self, pattern: AccessPattern | WritePattern | None) -> float:
+        return self.scenario.skew if pattern is None or pattern.skew is None else pattern.skew
 
-    def _rhythm(self, name: str, told: AccessPattern | WritePattern | None) -> Rhythm | None:
-        """Return how often a pattern is requested, or None if it declares no rate."""
-        if told is None or (told.per_second is None and told.peak_per_second is None):
-            self.without.append(name)
+    def _rhythm(self, name: str, pattern: AccessPattern | WritePattern | None) -> Rhythm | None:
+        """Return the mean and peak rate of a pattern, or None if it declares no rate or 0."""
+        if pattern is None or (pattern.per_second is None and pattern.peak_per_second is None):
+            self.unrated.append(name)
             return None
         scenario = self.scenario
-        mean, peak = told.per_second, told.peak_per_second
+        mean, peak = pattern.per_second, pattern.peak_per_second
         if mean is None:
-            assert peak is not None, "one of the two was said"
+            assert peak is not None, "one of the two is declared"
             mean = peak / scenario.peak
         if mean <= 0:
             self.zero.append(name)
@@ -256,7 +260,7 @@ class _Builder:
                 None
             )
             peak = mean * scenario.peak
-        if told.skew is None:
+        if pattern.skew is None:
             self.keys.assumptions[
                 f"traffic by Zipf's law with exponent {scenario.skew:g}, where no skew is declared"
             ] = None
@@ -270,25 +274,25 @@ def build_workload(design: Design, scenario: Scenario) -> Workload:
             "the design has no table; declare one, and its access patterns with their rates"
         )
     builder = _Builder(design, scenario)
-    asked = _joined(list(builder.asked()))
-    if not asked:
-        raise SimulationRefused(_no_rates(builder))
+    rated_flows = _merge_transactions(list(builder.rated_flows()))
+    if not rated_flows:
+        raise SimulationRefused(_explain_no_rates(builder))
     rates = DailyRates(
-        tuple(each.rhythm for each in asked),
+        tuple(each.rhythm for each in rated_flows),
         scenario.seconds,
         scenario.seed,
         begins_at_s=scenario.begins_at_s,
         peak_at_s=scenario.peak_hour * 3600,
         bursts=scenario.bursts,
     )
-    flows = tuple(each.flow for each in asked)
+    flows = tuple(each.flow for each in rated_flows)
     return Workload(
         plan_stations(design, scenario, flows, rates),
-        tuple(builder.keys.found),
+        tuple(builder.keys.key_sets),
         flows,
         rates,
-        assumptions=builder.keys.told(),
-        without_rates=tuple(builder.without),
+        assumptions=builder.keys.describe_assumptions(),
+        without_rates=tuple(builder.unrated),
         zero_rates=tuple(builder.zero),
         begins_at_s=scenario.begins_at_s,
     )
@@ -309,13 +313,13 @@ def plan_stations(
 ) -> tuple[Station, ...]:
     """Return the tables and global indexes of a design with their capacity under this traffic."""
     places = station_numbers(design)
-    bare = tuple(Station(table, index, StationCapacity(1, 1, on_demand=True)) for table, index in places)
-    asked = rates.peaks() @ FlowUnits.of(Workload(bare, (), flows, rates)).whole_units
-    told = iter(asked.reshape(-1, 2))
+    uncapped = tuple(Station(table, index, StationCapacity(1, 1, on_demand=True)) for table, index in places)
+    peak_units = rates.peaks() @ FlowUnits.of(Workload(uncapped, (), flows, rates)).whole_units
+    units_by_station = iter(peak_units.reshape(-1, 2))
     stations: list[Station] = []
     for table in design.tables:
         for index in (None, *(each for each in table.indexes if not each.local)):
-            reads, writes = (float(each) for each in next(told))
+            reads, writes = (float(each) for each in next(units_by_station))
             stored = sum(
                 (entity.items or 0)
                 * (
@@ -330,14 +334,14 @@ def plan_stations(
                 Station(
                     table.name,
                     None if index is None else index.name,
-                    _allowance(table, scenario, reads, writes, stored),
+                    _plan_capacity(table, scenario, reads, writes, stored),
                     whole_collections=index is None and any(each.local for each in table.indexes),
                 )
             )
     return tuple(stations)
 
 
-def _allowance(
+def _plan_capacity(
     table: TableDesign, scenario: Scenario, reads: float, writes: float, stored: float
 ) -> StationCapacity:
     settings = table.settings
@@ -365,34 +369,34 @@ def _allowance(
     )
 
 
-def _paged(units: float, requests: float) -> float:
-    """Return how many requests it takes to read so many units: a page ends after 1 MB."""
+def _requests_for(units: float, requests: float) -> float:
+    """Return how many requests it takes to read these units: a page ends after 1 MB."""
     return requests * max(1, ceil(units / requests / _PAGE_UNITS))
 
 
-def _merged(draws: list[Draw]) -> tuple[Draw, ...]:
+def _merge_draws(draws: list[Draw]) -> tuple[Draw, ...]:
     """Merge draws of the same key: indexes that share the partition key of their table or of each other."""
-    found: list[Draw] = []
+    merged: list[Draw] = []
     for draw in draws:
-        met = {arm.station for arm in draw.arms}
-        for at, known in enumerate(found):
+        stations = {arm.station for arm in draw.arms}
+        for at, known in enumerate(merged):
             same = draw.keys == known.keys and draw.skew == known.skew
-            if same and met.isdisjoint(arm.station for arm in known.arms):
-                found[at] = replace(known, arms=known.arms + draw.arms)
+            if same and stations.isdisjoint(arm.station for arm in known.arms):
+                merged[at] = replace(known, arms=known.arms + draw.arms)
                 break
         else:
-            found.append(draw)
-    return tuple(found)
+            merged.append(draw)
+    return tuple(merged)
 
 
-def _joined(rated: list[_RatedFlow]) -> list[_RatedFlow]:
+def _merge_transactions(rated: list[_RatedFlow]) -> list[_RatedFlow]:
     """Merge the writes of a transaction into one flow, since they pass or fail together."""
     flows: dict[str, _RatedFlow] = {}
     for number, each in enumerate(rated):
-        place = each.together or f"\0{number}"
-        known = flows.get(place)
+        transaction = each.together or f"\0{number}"
+        known = flows.get(transaction)
         if known is None:
-            flows[place] = each
+            flows[transaction] = each
             continue
         flow = replace(
             known.flow,
@@ -401,14 +405,14 @@ def _joined(rated: list[_RatedFlow]) -> list[_RatedFlow]:
             draws=known.flow.draws + each.flow.draws,
         )
         rhythm = Rhythm(max(known.rhythm.mean, each.rhythm.mean), max(known.rhythm.peak, each.rhythm.peak))
-        flows[place] = _RatedFlow(flow, rhythm, each.together)
+        flows[transaction] = _RatedFlow(flow, rhythm, each.together)
     return list(flows.values())
 
 
-def _no_rates(builder: _Builder) -> str:
-    if builder.zero and not builder.without:
-        return f"every rate is 0: {list_first(builder.zero, _NAMED)}; give per_second above 0 to one of them at least"
-    if not builder.without:
+def _explain_no_rates(builder: _Builder) -> str:
+    if builder.zero and not builder.unrated:
+        return f"every rate is 0: {list_first(builder.zero, _NAMES_MAX)}; give per_second above 0 to one of them at least"
+    if not builder.unrated:
         return "the design has no access pattern and no write; declare them, with per_second"
-    zero = f" ({list_first(builder.zero, _NAMED)}: 0)" if builder.zero else ""
-    return f"no pattern says how often it is asked; give per_second to {list_first(builder.without, _NAMED)}{zero}"
+    zero = f" ({list_first(builder.zero, _NAMES_MAX)}: 0)" if builder.zero else ""
+    return f"no pattern says how often it is asked; give per_second to {list_first(builder.unrated, _NAMES_MAX)}{zero}"

@@ -1,20 +1,20 @@
-"""Diagnosis: what happened at a place, in a sentence or two for a person."""
+"""Diagnosis: what happened at a place, in a sentence or two."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tavola.design.simulation.results import SHARDS_MOST, BusyKey, ShardsNeeded
+from tavola.design.simulation.results import SHARDS_MAX, BusyKey, ShardsNeeded
 from tavola.design.simulation.workload import Access, Station
 from tavola.limits import PARTITION_READS_PER_S, PARTITION_WRITES_PER_S
 
-NOTICED = 0.0005  # of what was asked; less is not worth a word
-_SETTLED = 0.02  # of what partitions refused, in the last third of the time; less is of their beginning
+NEGLIGIBLE_SHARE = 0.0005  # refused share that is not worth a sentence
+_SETTLED = 0.02  # of what partitions refused: with less in the last third, throttling was initial
 
 
 @dataclass(frozen=True, slots=True)
 class StationCase:
-    """What is known of a place when it is judged."""
+    """The facts about one place that a diagnosis needs."""
 
     station: Station
     access: Access
@@ -23,11 +23,11 @@ class StationCase:
     by_partitions: float
     by_whole: float
     units: float
-    units_most: float  # that it had while it refused
+    units_most: float  # its highest capacity while it refused
     partitions: tuple[int, int]
     splits: int
-    divisible: frozenset[str]  # busy keys whose items a split can share among partitions
-    late: float  # of what partitions refused, the share in the last third of the time
+    divisible: frozenset[str]  # busy keys whose items a split can distribute over partitions
+    late: float  # share of the partitions' refusals in the last third of the run
     busiest: tuple[BusyKey, ...]
     shards: tuple[ShardsNeeded, ...]
 
@@ -37,13 +37,13 @@ def diagnose(case: StationCase) -> str:
     limit = PARTITION_READS_PER_S if case.access == "read" else PARTITION_WRITES_PER_S
     if case.mean <= 0:
         return "Nothing is asked of it."
-    told: list[str] = []
-    if case.by_whole > NOTICED:
-        told.append(_whole(case))
-    if case.by_partitions > NOTICED:
-        told.append(_partitions(case, limit))
-    if told:
-        return " ".join(told)
+    sentences: list[str] = []
+    if case.by_whole > NEGLIGIBLE_SHARE:
+        sentences.append(_explain_station_limit(case))
+    if case.by_partitions > NEGLIGIBLE_SHARE:
+        sentences.append(_explain_partition_limit(case, limit))
+    if sentences:
+        return " ".join(sentences)
     if case.by_partitions + case.by_whole > 0:
         return f"Next to nothing is throttled ({case.by_partitions + case.by_whole:.3%})."
     if case.busiest and case.busiest[0].peak > 0.5 * limit and case.busiest[0].name not in case.divisible:
@@ -55,30 +55,30 @@ def diagnose(case: StationCase) -> str:
     return "Nothing is throttled."
 
 
-def _whole(case: StationCase) -> str:
+def _explain_station_limit(case: StationCase) -> str:
     share = f"{case.by_whole:.1%} of its {case.access}s exceed"
-    asked = f"at the peak {case.peak:,.0f} units a second are asked"
-    allowance = case.station.allowance
+    demand = f"at the peak {case.peak:,.0f} units a second are asked"
+    allowance = case.station.capacity
     if not allowance.on_demand:
-        most = allowance.reads_max if case.access == "read" else allowance.writes_max
-        if most is None:
-            return f"{share} the {case.units:,.0f} provisioned units: {asked}, and burst lasts for 300 s of them."
-        had = f"{share} the {case.units:,.0f} provisioned units that auto scaling had given it by then: {asked}."
-        if case.units_most >= most:
+        maximum = allowance.reads_max if case.access == "read" else allowance.writes_max
+        if maximum is None:
+            return f"{share} the {case.units:,.0f} provisioned units: {demand}, and burst lasts for 300 s of them."
+        had = f"{share} the {case.units:,.0f} provisioned units that auto scaling had given it by then: {demand}."
+        if case.units_most >= maximum:
             return f"{had} Its maximum was reached; raise it."
         return (
-            f"{had} Scaling out takes minutes, and its maximum of {most:,.0f} was not reached: a higher minimum or a "
+            f"{had} Scaling out takes minutes, and its maximum of {maximum:,.0f} was not reached: a higher minimum or a "
             "lower target leaves room for a rise."
         )
-    return f"{share} the account's quota of {case.units:,.0f} units for a table: {asked}; ask AWS for a higher quota."
+    return f"{share} the account's quota of {case.units:,.0f} units for a table: {demand}; ask AWS for a higher quota."
 
 
-def _partitions(case: StationCase, limit: int) -> str:
+def _explain_partition_limit(case: StationCase, limit: int) -> str:
     share = f"{case.by_partitions:.1%} of its {case.access}s are throttled by single partitions"
     hot = max(case.busiest, key=lambda key: key.throttled * key.mean, default=None)
-    # A key that is too much for a partition by itself; where one is enough once it is split off, it is not.
+    # One key alone exceeds a partition, and a partition of its own would not be enough.
     settled = bool(case.shards) and all(each.needed == each.now for each in case.shards)
-    single = hot is not None and hot.throttled > NOTICED and hot.peak > 0.95 * limit and not settled
+    single = hot is not None and hot.throttled > NEGLIGIBLE_SHARE and hot.peak > 0.95 * limit and not settled
     apart = hot is not None and hot.name in case.divisible
     grew = case.partitions[1] > case.partitions[0]
     if single and not (apart and grew and case.late < _SETTLED):
@@ -99,15 +99,15 @@ def _partitions(case: StationCase, limit: int) -> str:
 def _remedy(case: StationCase) -> str:
     if case.access == "read":
         return "Cache what is read so often, or keep copies of it under several keys."
-    told = [_enough(each) for each in case.shards]
-    return " ".join(dict.fromkeys(told))
+    sentences = [_shards_sentence(each) for each in case.shards]
+    return " ".join(dict.fromkeys(sentences))
 
 
-def _enough(found: ShardsNeeded) -> str:
-    if found.needed is None:
-        return f"No number of shards of {found.keys} up to {SHARDS_MOST:,} is enough; spread it by another field."
-    if found.needed <= found.now:
-        has = f"the {found.now} shards of {found.keys} are" if found.now > 1 else "one shard is"
+def _shards_sentence(shards: ShardsNeeded) -> str:
+    if shards.needed is None:
+        return f"No number of shards of {shards.keys} up to {SHARDS_MAX:,} is enough; spread it by another field."
+    if shards.needed <= shards.now:
+        has = f"the {shards.now} shards of {shards.keys} are" if shards.now > 1 else "one shard is"
         return f"Once partitions have settled, {has} enough."
-    besides = ", besides those by time: a field of its own in the key" if found.by_time else ""
-    return f"{found.needed} shards of {found.keys} would do{besides}."
+    besides = ", besides those by time: a field of its own in the key" if shards.by_time else ""
+    return f"{shards.needed} shards of {shards.keys} would do{besides}."

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
 Spread = Literal[
-    "point",  # one item of the collection, or its beginning: nothing to divide
-    "rising",  # its end, as with sort keys that come in order
+    "point",  # one item of the collection, or its beginning: cannot be divided
+    "rising",  # its end, as with sort keys that ascend over time
     "any",  # all over the collection
 ]
 
-SINGLE_MAX = 4096  # keys that are told one by one
-SINGLE_LEAST = 32  # values, over however many shards
-KEY_WIDTH = 2.0**-36  # of the stretch in which a key's item collection lies
+LISTED_KEYS_MAX = 4096  # keys that are listed one by one
+LISTED_VALUES_MIN = 32  # values that are listed, however many shards they have
+KEY_WIDTH = 2.0**-36  # of the range that holds a key's item collection
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,44 +33,44 @@ class KeySet:
     name: str  # its template, such as STATUS#{status}
     count: int
     shards: int = 1
-    values: tuple[str, ...] = ()  # the first of them, by name
-    period_s: float | None = None  # after which other values take their place, as with a day in the key
-    places: tuple[float, ...] | None = None  # where the first of them lie; None: chance decides
-    assumed: bool = False  # nobody said how many there are
-    table: str = ""  # that it is of; another's keys of the same template are others
-    by_time: bool = False  # its shards are stretches of time
+    values: tuple[str, ...] = ()  # names of the first of them
+    period_s: float | None = None  # after which other values replace them, as with a day in the key
+    places: tuple[float, ...] | None = None  # positions of the first of them; None: random
+    assumed: bool = False  # the count is an assumption
+    table: str = ""  # keys of the same template in another table are different keys
+    by_time: bool = False  # its shards are periods of time
 
     @property
-    def told(self) -> int:
+    def listed(self) -> int:
         """How many values are listed one by one."""
-        return min(self.count, max(SINGLE_LEAST, SINGLE_MAX // self.shards))
+        return min(self.count, max(LISTED_VALUES_MIN, LISTED_KEYS_MAX // self.shards))
 
     def label(self, rank: int) -> str:
         """Return the display name of a key: its value, with the shard where there are several."""
         value, shard = divmod(rank, self.shards)
         if value < len(self.values):
-            shown = self.values[value]
+            text = self.values[value]
         elif self.count == 1:
-            shown = self.name
+            text = self.name
         else:
-            shown = f"{self.name} no. {value + 1}"
-        return shown if self.shards == 1 else f"{shown} shard {shard}"
+            text = f"{self.name} no. {value + 1}"
+        return text if self.shards == 1 else f"{text} shard {shard}"
 
     def positions(self, seed: int, at_s: float = 0.0) -> Floats:
         """Return the positions of its keys; the same for the same seed, whatever else is simulated."""
-        size = self.told * self.shards
+        size = self.listed * self.shards
         if self.places is not None:
             return np.asarray(self.places[:size], dtype=np.float64)
-        turn = 0 if self.period_s is None else int(at_s // self.period_s)
-        chance = np.random.default_rng([seed, crc32(self.name.encode()), turn])
-        return np.minimum(chance.random(size), 1.0 - 2 * KEY_WIDTH)
+        period = 0 if self.period_s is None else int(at_s // self.period_s)
+        random = np.random.default_rng([seed, crc32(self.name.encode()), period])
+        return np.minimum(random.random(size), 1.0 - 2 * KEY_WIDTH)
 
 
 @dataclass(frozen=True)
 class Popularity:
     """How requests are distributed over a key set: a share for each listed key, the rest spread evenly."""
 
-    positions: Floats  # of the keys that are told, the busiest first
+    positions: Floats  # of the listed keys, the busiest first
     shares: Floats
     rest: float
 
@@ -83,7 +83,7 @@ class Popularity:
     def _curve(self) -> tuple[Floats, Floats]:
         """Edges and the share that lies below them, rising evenly in between."""
         lows = self.positions[self.order]
-        steps = np.arange(lows.size) * KEY_WIDTH  # keys on one place follow one another
+        steps = np.arange(lows.size) * KEY_WIDTH  # keys with the same position follow one another
         lows = np.maximum.accumulate(lows - steps) + steps
         edges = np.empty(2 * lows.size + 2)
         edges[0], edges[-1] = 0.0, 1.0
@@ -108,21 +108,21 @@ class Popularity:
             at = np.clip(np.searchsorted(lows, bounds, side="right") - 1, 0, None)
             within = (bounds > lows[at]) & (bounds < highs[at])
             bounds = np.where(within, highs[at] if spread == "point" else lows[at], bounds)
-        found: Floats = np.interp(bounds, edges, heights)
-        return found
+        shares: Floats = np.interp(bounds, edges, heights)
+        return shares
 
 
 def popularity(keys: KeySet, skew: float, seed: int, at_s: float = 0.0) -> Popularity:
-    """Return how requests fall on a set of keys by Zipf's law: the n-th busiest value gets 1/n^skew of the first's."""
-    ranks = np.arange(1, keys.told + 1, dtype=np.float64)
+    """Return how requests are distributed over a key set by Zipf's law: the n-th busiest value gets 1/n^skew of the first one's share."""
+    ranks = np.arange(1, keys.listed + 1, dtype=np.float64)
     weights = ranks**-skew
-    rest = _rest(keys.told, keys.count, skew)
+    rest = _unlisted_weight(keys.listed, keys.count, skew)
     whole = weights.sum() + rest
     shares = np.repeat(weights / whole / keys.shards, keys.shards)
     return Popularity(keys.positions(seed, at_s), shares, float(rest / whole))
 
 
-def _rest(listed: int, count: int, skew: float) -> float:
+def _unlisted_weight(listed: int, count: int, skew: float) -> float:
     """Return the sum of n^-skew over the values that are not listed, by its integral."""
     if count <= listed:
         return 0.0

@@ -18,19 +18,19 @@ from tavola.design.simulation.partitions import HeatSource, Partitions
 from tavola.design.simulation.workload import ACCESSES, Arm, KeyPopularities, Workload
 from tavola.limits import PARTITION_READS_PER_S, PARTITION_WRITES_PER_S
 
-Whole = NDArray[np.intp]
+Integers = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
 class FlowUnits:
     """The part of a workload that does not depend on partitions: draws, and the units of each flow at each station."""
 
-    draw_flow: Whole
-    draw_starts: Whole  # of each flow's draws
+    draw_flow: Integers
+    draw_starts: Integers  # of each flow's draws
     whole_units: Floats  # flow × (station, access)
-    whole_flow: Whole  # the entries of `whole_units` that are not 0, by flow
-    whole_at: Whole
-    whole_starts: Whole  # where each flow's entries begin
+    whole_flow: Integers  # the entries of `whole_units` that are not 0, by flow
+    whole_at: Integers
+    whole_starts: Integers  # where each flow's entries begin
 
     @staticmethod
     def of(workload: Workload) -> FlowUnits:
@@ -64,8 +64,8 @@ class Cells:
     """
 
     mass: Floats
-    draw: Whole
-    starts: Whole
+    draw: Integers
+    starts: Integers
     slots: NDArray[np.intp]
     units: Floats
 
@@ -77,13 +77,13 @@ class PartitionLayout:
         self,
         workload: Workload,
         plan: FlowUnits,
-        crowd: KeyPopularities,
+        popularities: KeyPopularities,
         parts: Sequence[Partitions],
         at_s: float,
     ) -> None:
         self.plan = plan
         self.parts = parts
-        self.bounds = [each.bounds for each in parts]  # as they are now, whatever is split later
+        self.bounds = [each.bounds for each in parts]  # a snapshot: partitions may be split later
         counts = [bounds.size for bounds in self.bounds]
         self.firsts = np.concatenate(([0], np.cumsum([2 * count for count in counts])))
         self.buckets = int(self.firsts[-1])
@@ -99,7 +99,7 @@ class PartitionLayout:
         for number, at in enumerate(self.slices):
             self.rate[at] = PARTITION_WRITES_PER_S if number % 2 else PARTITION_READS_PER_S
             self.meter_of[at] = number
-        self._crowd = crowd
+        self._popularities = popularities
         self._workload = workload
         self.at_s = at_s
         self._compile()
@@ -112,20 +112,20 @@ class PartitionLayout:
         width = max((len(draw.arms) for flow in self._workload.flows for draw in flow.draws), default=1)
         for number, flow in enumerate(self._workload.flows):
             for draw in flow.draws:
-                crowd = self._crowd.of(draw, self.at_s)
+                popularity = self._popularities.of(draw, self.at_s)
                 edges = self._edges([arm.station for arm in draw.arms])
                 spread = draw.arms[0].spread if len(draw.arms) == 1 else "any"
-                mass = np.diff(crowd.below(edges, spread))
-                kept = mass > 0
-                lows, mass = edges[:-1][kept], mass[kept]
-                found: list[NDArray[np.intp]] = []
+                mass = np.diff(popularity.below(edges, spread))
+                hit = mass > 0
+                lows, mass = edges[:-1][hit], mass[hit]
+                bucket_rows: list[NDArray[np.intp]] = []
                 for arm in draw.arms:
                     at = self.slices[meter(arm)]
-                    place = np.searchsorted(self.bounds[arm.station], lows, side="right") - 1
-                    found.append(place + at.start)
-                    np.add.at(self.demand[number], found[-1], mass * arm.units)
+                    partition = np.searchsorted(self.bounds[arm.station], lows, side="right") - 1
+                    bucket_rows.append(partition + at.start)
+                    np.add.at(self.demand[number], bucket_rows[-1], mass * arm.units)
                 masses.append(mass)
-                slots.append(found)
+                slots.append(bucket_rows)
                 units.append([arm.units for arm in draw.arms])
         sizes = [mass.size for mass in masses]
         self._mass = np.concatenate(masses) if masses else np.zeros(0)
@@ -133,9 +133,9 @@ class PartitionLayout:
         self._slots = np.full((width, self._mass.size), self.buckets, dtype=np.intp)
         self._units = np.zeros((width, self._mass.size))
         start = 0
-        for size, found, each in zip(sizes, slots, units, strict=True):
-            for row, (place, unit) in enumerate(zip(found, each, strict=True)):
-                self._slots[row, start : start + size] = place
+        for size, bucket_rows, each in zip(sizes, slots, units, strict=True):
+            for row, (partition, unit) in enumerate(zip(bucket_rows, each, strict=True)):
+                self._slots[row, start : start + size] = partition
                 self._units[row, start : start + size] = unit
             start += size
 
@@ -153,42 +153,44 @@ class PartitionLayout:
         """Return the units left in the buckets of partitions."""
         return np.concatenate([each.levels.ravel() for each in self.parts]) if self.parts else np.zeros(0)
 
-    def keep(self, levels: Floats) -> None:
-        """Store the units left in the buckets of partitions."""
+    def store_levels(self, levels: Floats) -> None:
+        """Store the units left in the partitions."""
         for number, each in enumerate(self.parts):
             at = levels[int(self.firsts[number]) : int(self.firsts[number + 1])]
             each.levels = at.reshape(2, -1).copy()
 
     def cells(self, active: NDArray[np.intp]) -> Cells:
-        """Return the cells that meet any of these buckets, numbered by them, and one for the rest of each draw."""
+        """Return the cells that use any of these buckets, numbered by their order, and one cell per draw for the rest."""
         number = np.full(self.buckets + 1, active.size, dtype=np.intp)
         number[active] = np.arange(active.size)
         slots = number[self._slots]
-        met = (slots < active.size).any(axis=0)
+        limited = (slots < active.size).any(axis=0)
         draws = self.plan.draw_flow.size
-        rest = np.bincount(self._draw[~met], weights=self._mass[~met], minlength=draws)
-        mass: Floats = np.concatenate((self._mass[met], rest.astype(np.float64)))
-        draw = np.concatenate((self._draw[met], np.arange(draws)))
+        rest = np.bincount(self._draw[~limited], weights=self._mass[~limited], minlength=draws)
+        mass: Floats = np.concatenate((self._mass[limited], rest.astype(np.float64)))
+        draw = np.concatenate((self._draw[limited], np.arange(draws)))
         width = slots.shape[0]
         open_slots = np.full((width, draws), active.size, dtype=np.intp)
-        kept_slots = np.concatenate((slots[:, met], open_slots), axis=1)
-        units = np.concatenate((self._units[:, met], np.zeros((width, draws))), axis=1)
+        limited_slots = np.concatenate((slots[:, limited], open_slots), axis=1)
+        units = np.concatenate((self._units[:, limited], np.zeros((width, draws))), axis=1)
         order = np.argsort(draw, kind="stable")
         draw = draw[order]
         starts = np.searchsorted(draw, np.arange(draws))
-        return Cells(mass[order], draw, starts, kept_slots[:, order], units[:, order])
+        return Cells(mass[order], draw, starts, limited_slots[:, order], units[:, order])
 
     def sources(self, station: int, rates: Floats) -> list[HeatSource]:
         """Return where a station's heat comes from at these rates."""
-        told: list[HeatSource] = []
+        heat_sources: list[HeatSource] = []
         for number, flow in enumerate(self._workload.flows):
             for draw in flow.draws:
                 for arm in draw.arms:
                     if arm.station == station and rates[number] > 0:
                         limit = PARTITION_READS_PER_S if arm.access == "read" else PARTITION_WRITES_PER_S
                         whole = self._workload.stations[station].whole_collections
-                        crowd = self._crowd.of(draw, self.at_s)
+                        popularity = self._popularities.of(draw, self.at_s)
                         spread: Spread = "point" if whole else arm.spread
                         weight = float(rates[number]) * arm.units / limit
-                        told.append(HeatSource(crowd, spread, weight, ACCESSES.index(arm.access)))
-        return told
+                        heat_sources.append(
+                            HeatSource(popularity, spread, weight, ACCESSES.index(arm.access))
+                        )
+        return heat_sources

@@ -1,8 +1,7 @@
-"""Rates: how often each flow is asked in each second of a run, made from a mean, a peak and a seed.
+"""Rates: how often each flow is requested in each second of a run, made from a mean, a peak and a seed.
 
-A day rises and falls once: a share of the traffic is always there, the rest stands in a bell around the busiest
-hour, as narrow as the peak is high. Bursts multiply it for a while, at times that the seed decides. What is left is
-chance: the requests of a second are as many as Poisson's law gives.
+A day rises and falls once. A fifth of the mean is always there; the rest follows a bell curve around the busiest hour, the narrower
+the higher the peak. Bursts multiply it at random times. The requests of a second then follow a Poisson distribution.
 """
 
 from __future__ import annotations
@@ -12,17 +11,17 @@ from math import lgamma, log
 
 import numpy as np
 
-from tavola.design.simulation.errors import SimulationRefused
+from tavola.design.errors import SimulationRefused
 from tavola.design.simulation.keyspace import Floats
 
 DAY_S = 86_400
-_ALWAYS = 0.2  # of the mean, at any hour
-_SMOOTH = 1e4  # requests in a second past which a normal deviate is as good
+_BASE_SHARE = 0.2  # of the mean, at any hour
+_SMOOTH = 1e4  # requests per second above which Poisson is replaced by a normal distribution
 
 
 @dataclass(frozen=True, slots=True)
 class Burst:
-    """So many times the traffic, for so long, so often an hour on average."""
+    """A multiple of the traffic for some seconds, `per_hour` times an hour on average."""
 
     factor: float
     seconds: float
@@ -38,7 +37,7 @@ class Burst:
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """A flow's mean and peak, in requests a second."""
+    """A flow's mean and peak, in requests per second."""
 
     mean: float
     peak: float
@@ -46,7 +45,7 @@ class Rhythm:
 
 @dataclass(frozen=True)
 class DailyRates:
-    """The rates of a workload that was made from access patterns."""
+    """The rates of a workload made from access patterns."""
 
     rhythms: tuple[Rhythm, ...]
     seconds: int
@@ -64,16 +63,16 @@ class DailyRates:
     def block(self, start: int, count: int) -> Floats:
         """Return the requests of `count` seconds from `start` on."""
         times = np.arange(start, start + count, dtype=np.float64)
-        expected = self._curve(times) * self._bursting(times)[:, None]
+        expected = self._curve(times) * self._burst_factors(times)[:, None]
         if not self.noise:
             return expected
-        chance = np.random.default_rng([self.seed, 7, start])
-        few = expected < _SMOOTH
-        found = np.maximum(0.0, expected + np.sqrt(expected) * chance.standard_normal(expected.shape))
-        return np.where(few, chance.poisson(np.where(few, expected, 0.0)), found)
+        random = np.random.default_rng([self.seed, 7, start])
+        is_small = expected < _SMOOTH
+        normal = np.maximum(0.0, expected + np.sqrt(expected) * random.standard_normal(expected.shape))
+        return np.where(is_small, random.poisson(np.where(is_small, expected, 0.0)), normal)
 
     def means(self) -> Floats:
-        """Return each flow's mean over the time of the run."""
+        """Return each flow's mean over the run."""
         times = np.arange(0, self.seconds, max(1.0, self.seconds / 2000))
         found: Floats = self._curve(times).mean(axis=0)
         return found
@@ -86,15 +85,17 @@ class DailyRates:
         return found
 
     def busiest(self, seconds: int) -> DailyRates:
-        """Return the stretch around the busiest hour of the day."""
+        """Return the period around the busiest hour of the day."""
         if self.seconds <= seconds:
             return self
         return replace(self, seconds=seconds, begins_at_s=self.peak_at_s - seconds / 2)
 
-    def scaled(self, factors: tuple[float, ...]) -> DailyRates:
-        """Return the same with each flow so many times as often."""
-        told = zip(self.rhythms, factors, strict=True)
-        return replace(self, rhythms=tuple(Rhythm(each.mean * by, each.peak * by) for each, by in told))
+    def scale(self, factors: tuple[float, ...]) -> DailyRates:
+        """Return the same rates with each flow multiplied by its factor."""
+        pairs = zip(self.rhythms, factors, strict=True)
+        return replace(
+            self, rhythms=tuple(Rhythm(each.mean * factor, each.peak * factor) for each, factor in pairs)
+        )
 
     def _curve(self, times: Floats) -> Floats:
         angle = (times + self.begins_at_s - self.peak_at_s) * (2 * np.pi / DAY_S)
@@ -103,16 +104,16 @@ class DailyRates:
         for at, (rhythm, bell) in enumerate(zip(self.rhythms, self._bells, strict=True)):
             if bell > 0:
                 shape = hill**bell * np.exp(_log_height(bell))
-                columns[at] = rhythm.mean * (_ALWAYS + (1 - _ALWAYS) * shape)
+                columns[at] = rhythm.mean * (_BASE_SHARE + (1 - _BASE_SHARE) * shape)
         return np.stack(columns, axis=1)
 
-    def _bursting(self, times: Floats) -> Floats:
+    def _burst_factors(self, times: Floats) -> Floats:
         factor = np.ones(times.size)
         for number, burst in enumerate(self.bursts):
-            chance = np.random.default_rng([self.seed, 11, number])
+            random = np.random.default_rng([self.seed, 11, number])
             hours = self.seconds / 3600
             count = max(1, round(burst.per_hour * hours))
-            begins = np.sort(chance.random(count)) * max(0.0, self.seconds - burst.seconds)
+            begins = np.sort(random.random(count)) * max(0.0, self.seconds - burst.seconds)
             after = times[:, None] - np.floor(begins)[None, :]
             within = ((after >= 0) & (after < burst.seconds)).any(axis=1)
             factor = np.where(within, factor * burst.factor, factor)
@@ -120,17 +121,17 @@ class DailyRates:
 
 
 def _log_height(bell: float) -> float:
-    """Return the logarithm of how far the top of ((1 + cos) / 2)^bell stands above its mean."""
+    """Return the logarithm of the ratio between the top of ((1 + cos) / 2)^bell and its mean."""
     return 2 * lgamma(bell + 1) - lgamma(2 * bell + 1) + 2 * bell * log(2)
 
 
 def _bell(ratio: float) -> float:
-    """Return the power of the bell whose top is so many times the mean, the steady share counted."""
-    wanted = (ratio - _ALWAYS) / (1 - _ALWAYS)
-    if wanted <= 1 + 1e-9:
+    """Return the power of the bell curve whose top, with the base share, is `ratio` times the mean."""
+    height = (ratio - _BASE_SHARE) / (1 - _BASE_SHARE)
+    if height <= 1 + 1e-9:
         return 0.0
     low, high = 0.0, 1e6
     for _ in range(80):
         middle = (low + high) / 2
-        low, high = (middle, high) if np.exp(_log_height(middle)) < wanted else (low, middle)
+        low, high = (middle, high) if np.exp(_log_height(middle)) < height else (low, middle)
     return (low + high) / 2

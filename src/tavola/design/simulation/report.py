@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tavola.design.simulation.diagnosis import NOTICED
+from tavola.design.simulation.diagnosis import NEGLIGIBLE_SHARE
 from tavola.design.simulation.rates import DAY_S
 from tavola.design.simulation.results import Simulation
 from tavola.design.simulation.waits import describe_retries
@@ -17,19 +17,19 @@ _BEGAN = {
 }
 
 
-def report_lines(found: Simulation) -> Iterator[str]:
-    """Give a simulation line by line: the sum, patterns, places with their diagnosis, and what was assumed."""
-    hours = found.seconds / 3600
-    span = f"{hours:g} h" if hours >= 1 else f"{found.seconds / 60:g} min"
-    if found.seconds < 60 or found.seconds % 60:
-        span = f"{found.seconds:,} s"
-    mean = found.requests / found.seconds
+def report_lines(simulation: Simulation) -> Iterator[str]:
+    """Yield a simulation line by line: totals, patterns, places with their diagnosis, and assumptions."""
+    hours = simulation.seconds / 3600
+    span = f"{hours:g} h" if hours >= 1 else f"{simulation.seconds / 60:g} min"
+    if simulation.seconds < 60 or simulation.seconds % 60:
+        span = f"{simulation.seconds:,} s"
+    mean = simulation.requests / simulation.seconds
     yield (
-        f"{span} of {_count(mean)} requests a second ({_count(found.requests)} in all), seed {found.seed}: "
-        f"{_share(found.throttled)} throttled."
+        f"{span} of {_count(mean)} requests a second ({_count(simulation.requests)} in all), seed {simulation.seed}: "
+        f"{_share(simulation.throttled)} throttled."
     )
-    if found.seconds < DAY_S and found.began != "warm":
-        yield _BEGAN[found.began]
+    if simulation.seconds < DAY_S and simulation.began != "warm":
+        yield _BEGAN[simulation.began]
     yield ""
     rows = [("pattern", "asked/s", "peak/s", "throttled", "p99 wait", "given up", "held up by")]
     rows += [
@@ -42,12 +42,12 @@ def report_lines(found: Simulation) -> Iterator[str]:
             _share(pattern.given_up),
             pattern.held_up_by or "",
         )
-        for pattern in found.patterns
+        for pattern in simulation.patterns
     ]
     yield from _table(rows)
     yield ""
     rows = [("place", "", "units/s", "peak/s", "throttled", "partitions", "splits")]
-    for place in found.places:
+    for place in simulation.places:
         begun, ended = place.partitions
         rows.append(
             (
@@ -61,28 +61,28 @@ def report_lines(found: Simulation) -> Iterator[str]:
             )
         )
     yield from _table(rows)
-    for place in found.places:
-        if place.throttled <= NOTICED:
+    for place in simulation.places:
+        if place.throttled <= NEGLIGIBLE_SHARE:
             continue
         yield ""
-        yield from _wrapped(f"{place.name}, {place.access}s: {place.diagnosis}")
+        yield from _wrap(f"{place.name}, {place.access}s: {place.diagnosis}")
         # Where a place is short of units as a whole, all its keys are refused alike.
-        told = place.busiest if place.by_partitions > NOTICED else ()
-        hot = [key for key in told if key.throttled > NOTICED][:_KEYS]
+        keys = place.busiest if place.by_partitions > NEGLIGIBLE_SHARE else ()
+        hot = [key for key in keys if key.throttled > NEGLIGIBLE_SHARE][:_KEYS]
         for key in hot:
             yield f"  {key.name}: {_count(key.mean)} units/s, {_count(key.peak)} at its busiest, {_share(key.throttled)} throttled"
-    if found.assumptions:
+    if simulation.assumptions:
         yield ""
         yield "Assumed, where the design does not say:"
-        for sentence in found.assumptions:
-            yield from _wrapped(sentence, "  ")
-    if found.without_rates:
+        for sentence in simulation.assumptions:
+            yield from _wrap(sentence, "  ")
+    if simulation.without_rates:
         yield ""
-        yield from _wrapped(f"Left out, without per_second: {', '.join(found.without_rates)}.")
-    if found.zero_rates:
+        yield from _wrap(f"Left out, without per_second: {', '.join(simulation.without_rates)}.")
+    if simulation.zero_rates:
         yield ""
-        yield from _wrapped(f"Left out, at a rate of 0: {', '.join(found.zero_rates)}.")
-    if found.throttled > 0:
+        yield from _wrap(f"Left out, at a rate of 0: {', '.join(simulation.zero_rates)}.")
+    if simulation.throttled > 0:
         yield ""
         yield f"Waits are of {describe_retries()}."
 
@@ -98,7 +98,7 @@ def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
         yield "  ".join(cells).rstrip()
 
 
-def _wrapped(text: str, begin: str = "") -> Iterator[str]:
+def _wrap(text: str, begin: str = "") -> Iterator[str]:
     line = begin
     for word in text.split():
         if len(line) + 1 + len(word) > _WIDTH and line.strip():

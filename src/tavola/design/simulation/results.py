@@ -1,4 +1,4 @@
-"""Results: what a simulation found, as plain numbers and texts, for a page, a terminal or another program."""
+"""Results: what a simulation found, as plain numbers and texts."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, Literal
 from tavola.design.simulation.workload import Access
 
 SCHEMA = "tavola.simulation/1"
-SHARDS_MOST = 1024  # that are tried
+SHARDS_MAX = 1024  # the highest number tried
 
 
 @dataclass(frozen=True, slots=True)
 class BusyKey:
-    """A partition key that took much: units a second on average and at the busiest, and what was refused of it."""
+    """A busy partition key: units per second on average and at its peak, and the share that was refused."""
 
     name: str
     mean: float
@@ -24,13 +24,13 @@ class BusyKey:
 
 @dataclass(frozen=True, slots=True)
 class ShardsNeeded:
-    """How many shards a partition key needs so that its place throttles less than a thousandth, by simulating it."""
+    """How many shards a partition key needs so that its place refuses less than one write in a thousand."""
 
     keys: str  # the key's template
     now: int
-    needed: int | None  # None: no number up to the most that was tried is enough
-    throttled: float  # at the place, with that many
-    by_time: bool = False  # its shards are hours or days, and these would come beside them
+    needed: int | None  # None: no number up to SHARDS_MAX is enough
+    throttled: float  # refused share of the place with that many
+    by_time: bool = False  # it is sharded by time, and these shards would be additional
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,68 +41,66 @@ class PlaceResult:
     index: str | None
     access: Access
     mode: str  # on-demand or provisioned
-    units: float  # that it may take a second as a whole; scaled, what it had while it refused, or else at the end
-    mean: float  # units asked a second
+    units: float  # capacity per second; with auto scaling, on average while it refused, else at the end
+    mean: float  # units requested per second
     peak: float
-    throttled: float  # the share of the units asked that it refused
-    by_partitions: float  # by a partition
-    by_whole: float  # by its capacity, or the quota
+    throttled: float  # share of the requested units that was refused
+    by_partitions: float  # refused by a partition
+    by_whole: float  # refused by its capacity or the account's quota
     partitions: tuple[int, int]  # at the beginning and at the end
     splits: int  # for heat
     busiest: tuple[BusyKey, ...]
     diagnosis: str
-    shards: tuple[ShardsNeeded, ...] = ()  # of each key that is hot
+    shards: tuple[ShardsNeeded, ...] = ()  # of each hot key
 
     @property
     def name(self) -> str:
-        """Its name for people."""
+        """The display name."""
         return self.table if self.index is None else f"{self.table}/{self.index}"
 
 
 @dataclass(frozen=True, slots=True)
 class PatternResult:
-    """An access pattern: how often it was asked, and what became of it."""
+    """An access pattern: its rate, and how many of its requests were refused or delayed."""
 
     name: str
     title: str
-    mean: float  # requests a second
+    mean: float  # requests per second
     peak: float
-    throttled: float  # the share that was refused at first
+    throttled: float  # share that was refused
     wait_p99_s: float
     given_up: float
-    held_up_by: str | None  # the place that refused most of it
+    held_up_by: str | None  # the place that refused the largest share
 
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """A place over time and keys: units a second in each stretch, and the share of them that was refused."""
+    """A place over time and key ranges: units per second, and the share that was refused."""
 
     table: str
     index: str | None
     access: Access
     column_s: int
     begins_at_s: float
-    heat: tuple[tuple[float, ...], ...]  # a row for each stretch of keys, from 0 up
+    heat: tuple[tuple[float, ...], ...]  # one row per key range, from 0 up
     throttled: tuple[tuple[float, ...], ...]
-    bounds: tuple[float, ...]  # where partitions began at first
-    cuts: tuple[tuple[float, float, str], ...]  # when, where and why one became two
+    bounds: tuple[float, ...]  # initial partition bounds
+    cuts: tuple[tuple[float, float, str], ...]  # time, position and reason of each split
     keys: tuple[BusyKey, ...]
 
     @property
     def name(self) -> str:
-        """Its name for people."""
+        """The display name."""
         return self.table if self.index is None else f"{self.table}/{self.index}"
 
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """All that one run found."""
+    """The result of one run."""
 
     seed: int
     seconds: int
-    began: Literal[
-        "cold", "settled", "warm"
-    ]  # with partitions of a new table, of the day before, of many days
+    began: Literal["cold", "settled", "warm"]  # partitions of a new table, as after a day, as after days
     begins_at_s: float
     requests: float
     throttled: float
@@ -112,26 +110,26 @@ class Simulation:
     heat_maps: tuple[HeatMap, ...]
     assumptions: tuple[str, ...]
     without_rates: tuple[str, ...]
-    zero_rates: tuple[str, ...]  # patterns that are never asked
-    times: tuple[float, ...]  # where stretches of time begin, in seconds
-    asked: tuple[float, ...]  # requests a second in each
+    zero_rates: tuple[str, ...]  # patterns with a rate of 0
+    times: tuple[float, ...]  # start of each column, in seconds
+    asked: tuple[float, ...]  # requests per second in each column
     refused: tuple[float, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as data that JSON can hold; numbers keep six digits, which is more than it knows."""
-        found: dict[str, Any] = _rounded(asdict(self))
-        for place, told in zip(found["places"], self.places, strict=True):
-            place["name"] = told.name
-        for heat_map, each in zip(found["heat_maps"], self.heat_maps, strict=True):
+        """Return it as JSON data; numbers are rounded to six digits."""
+        document: dict[str, Any] = _round_numbers(asdict(self))
+        for place, place_result in zip(document["places"], self.places, strict=True):
+            place["name"] = place_result.name
+        for heat_map, each in zip(document["heat_maps"], self.heat_maps, strict=True):
             heat_map["name"] = each.name
-        return found
+        return document
 
 
-def _rounded(value: Any) -> Any:
+def _round_numbers(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.6g}") + 0.0  # no -0
     if isinstance(value, dict):
-        return {name: _rounded(each) for name, each in value.items()}
+        return {name: _round_numbers(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_rounded(each) for each in value]
+        return [_round_numbers(each) for each in value]
     return value

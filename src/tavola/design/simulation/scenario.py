@@ -1,11 +1,11 @@
-"""Scenario: under which circumstances a design is simulated, and what is assumed where it says nothing."""
+"""Scenario: the circumstances of a simulation, and assumptions for what a design does not declare."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-from tavola.design.simulation.errors import SimulationRefused
+from tavola.design.errors import SimulationRefused
 from tavola.design.simulation.rates import DAY_S, Burst
 from tavola.limits import TABLE_CAPACITY_UNITS_MAX
 
@@ -16,28 +16,28 @@ _HOURS_MAX = 24 * 31
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A stretch of time, its traffic, and the capacity to bear it."""
+    """A period of time, its traffic, and the capacity for it."""
 
     hours: float = 24.0
     seed: int = 0
-    rate_factor: float = 1.0  # of every declared rate
-    skew: float = 0.8  # Zipf's exponent, of patterns that say none
-    peak: float = 2.0  # times the mean, of patterns that say no peak
+    rate_factor: float = 1.0  # multiplies every declared rate
+    skew: float = 0.8  # Zipf exponent of patterns that declare no skew
+    peak: float = 2.0  # times the mean, for patterns that declare no peak
     bursts: tuple[Burst, ...] = ()
     mode: Mode = "declared"
-    read_units: float | None = None  # provisioned, for every table and index; None: for the peak, at 70 %
+    read_units: float | None = None  # provisioned, for every table and index; None: 70 % used at the peak
     write_units: float | None = None
-    quota: float = TABLE_CAPACITY_UNITS_MAX  # units that the account lets a table have on demand
-    warm: bool = False  # partitions as they are after days of this load, and burst saved
-    settled: bool = False  # partitions as the day before has left them, and no burst saved
+    quota: float = TABLE_CAPACITY_UNITS_MAX  # the account's on-demand limit per table
+    warm: bool = False  # partitions as after days of this load, and burst saved
+    settled: bool = False  # partitions as after one day of it, and no burst saved
     split_after_s: float = 300.0
     peak_hour: float = 15.0  # of the day
-    keys_unknown: int = 1_000  # values of a partition key that nobody counted
-    items_unknown: int = 100_000  # and of one that names a single item
+    keys_unknown: int = 1_000  # assumed values of a partition key with an unknown number
+    items_unknown: int = 100_000  # the same for one that identifies an item
     shards: bool = True  # whether to find how many shards hot keys need
 
     def __post_init__(self) -> None:
-        for word, value, low, high in (
+        for name, value, low, high in (
             ("hours", self.hours, 0.003, _HOURS_MAX),
             ("rate factor", self.rate_factor, 1e-9, 1e9),
             ("skew", self.skew, 0.0, 10.0),
@@ -52,20 +52,22 @@ class Scenario:
             ("seed", self.seed, 0, 2**63),
         ):
             if value is not None and not low <= value <= high:
-                raise SimulationRefused(f"{word} is {value:g}; give {_told(low)} to {_told(high)}")
+                raise SimulationRefused(
+                    f"{name} is {value:g}; give {_format_bound(low)} to {_format_bound(high)}"
+                )
 
     @property
     def seconds(self) -> int:
-        """How long it goes, in whole stretches of ten seconds."""
+        """The length, in whole windows of ten seconds."""
         return max(10, round(self.hours * 360) * 10)
 
     @property
     def begins_at_s(self) -> float:
-        """The time of day it begins at: midnight, or of less than a day so that the busiest hour is in the middle."""
+        """The time of day at which it begins: midnight; for less than a day, such that the busiest hour is in the middle."""
         if self.seconds >= DAY_S:
             return 0.0
         return (self.peak_hour * 3600 - self.seconds / 2) % DAY_S
 
 
-def _told(value: float) -> str:
+def _format_bound(value: float) -> str:
     return f"{value:,.6g}" if value < 1e6 else f"{value:.0e}".replace("e+0", "e").replace("e+", "e")

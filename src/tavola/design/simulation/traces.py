@@ -1,9 +1,10 @@
 """Build a workload from a recorded access log.
 
-A record has the second, the operation, the tables with hashes of their keys, and the consumed units. The busiest keys of each table
-keep their own course over time; the rest are counted together. The log has only hashes, so the positions of keys are random. The
-items of a transaction pass or fail as one. What a log does not record, the keys of the index entries that a write changes, comes from
-the design. A throttled call consumed nothing, so it is counted with the average units of its kind.
+A record has the second, the operation, the tables with hashes of their keys, and the consumed units; a record without the
+server's format is skipped as a whole. The busiest keys of each table keep their own rates over time; the rest are counted
+together. The log has only hashes, so the positions of keys are random. The items of a transaction pass or fail as one. What a
+log does not record, the keys of the index entries that a write changes, comes from the design. A throttled call consumed
+nothing, so it is counted with the average units of its kind.
 """
 
 from __future__ import annotations
@@ -12,29 +13,165 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from math import isfinite
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tavola.design.simulation.calls import LoggedAccess, LoggedCall, parse_call
+from tavola.design.errors import SimulationRefused
 from tavola.design.simulation.demand import plan_stations, station_numbers
-from tavola.design.simulation.errors import SimulationRefused
 from tavola.design.simulation.keyspace import Floats, KeySet
 from tavola.design.simulation.populations import ONE_VALUE, Populations, spread_of_writes
 from tavola.design.simulation.rates import DAY_S
 from tavola.design.simulation.scenario import Scenario
 from tavola.design.simulation.workload import Access, Arm, Draw, RequestFlow, Workload
 from tavola.model.document import Design, TableDesign
+from tavola.protocol.faults import THROTTLING_CODES
 
-_ALONE = 24  # keys of a table, or of an index that is read, that keep their own course
-_COURSES = 48  # of one kind of transaction, each of other keys
-_NAMED = 5  # tables in one sentence
+_SECONDS_MAX = 253_370_764_800  # the year 9999, past which there are no dates
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedAccess:
+    """A table that a call accessed, the index it read, and hashes of the keys it named."""
+
+    table: str
+    index: str | None
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedUnits:
+    """Units that a call consumed, of a table or of one of its indexes."""
+
+    table: str
+    index: str | None
+    reads: float
+    writes: float
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedCall:
+    """One record; `counts` is False for calls that access no items or were refused for another reason than capacity."""
+
+    second: int  # since the epoch
+    operation: str
+    accesses: tuple[LoggedAccess, ...]
+    consumed: tuple[LoggedUnits, ...]
+    refused: bool  # throttled
+    counts: bool = True
+
+
+class _MalformedRecord(Exception):
+    """A record without the format of the access log."""
+
+
+def parse_call(record: object) -> LoggedCall | None:
+    """Parse a record; None if it is malformed."""
+    try:
+        return _parse(record)
+    except _MalformedRecord:
+        return None
+
+
+def _parse(record: object) -> LoggedCall:
+    fields = _mapping(record)
+    category = _text(fields.get("eventCategory"))
+    error = fields.get("errorCode")
+    if error is not None:
+        _text(error)
+    second = _parse_second(fields.get("eventTime"))
+    operation = _text(fields.get("eventName"))
+    if category != "Data" or (error is not None and error not in THROTTLING_CODES):
+        return LoggedCall(second, operation, (), (), refused=False, counts=False)
+    parameters = _optional(fields.get("requestParameters"))
+    tables = _list(parameters["tables"]) if "tables" in parameters else ([parameters] if parameters else [])
+    additional = _optional(fields.get("additionalEventData"))
+    return LoggedCall(
+        second,
+        operation,
+        tuple(_parse_access(_mapping(place)) for place in tables),
+        tuple(_parse_units(_mapping(each)) for each in _list(additional.get("consumed") or [])),
+        refused=error is not None,
+    )
+
+
+def _parse_access(fields: Mapping[str, Any]) -> LoggedAccess:
+    keys = _list(fields.get("keys") or [])
+    return LoggedAccess(
+        _text(fields.get("tableName")), _name(fields.get("indexName")), tuple(map(_text, keys))
+    )
+
+
+def _parse_units(fields: Mapping[str, Any]) -> LoggedUnits:
+    return LoggedUnits(
+        _text(fields.get("table")),
+        _name(fields.get("index")),
+        _flow_number(fields.get("reads")),
+        _flow_number(fields.get("writes")),
+    )
+
+
+def _parse_second(value: object) -> int:
+    try:
+        moment = datetime.fromisoformat(_text(value))
+        second = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+    except (ValueError, OverflowError, OSError) as error:
+        raise _MalformedRecord from error
+    if not 0 <= second < _SECONDS_MAX:
+        raise _MalformedRecord
+    return second
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise _MalformedRecord
+    return value
+
+
+def _optional(value: object) -> Mapping[str, Any]:
+    return {} if value is None else _mapping(value)
+
+
+def _list(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise _MalformedRecord
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise _MalformedRecord
+    return value
+
+
+def _name(value: object) -> str | None:
+    return None if value is None else _text(value)
+
+
+def _flow_number(value: object) -> float:
+    if value is None:
+        return 0.0
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not 0 <= value < 1e9
+        or not isfinite(value)
+    ):
+        raise _MalformedRecord
+    return float(value)
+
+
+_BUSY_KEYS_MAX = 24  # keys of a table, or of an index that is read, with a flow of their own
+_TRANSACTIONS_MAX = 48  # sets of keys of one kind of transaction with a flow of their own
+_NAMED = 5  # tables named in one sentence
 _DAYS_MAX = 31
 _READS = frozenset({"BatchGetItem", "GetItem", "Query", "Scan", "TransactGetItems"})
 _AT_ONCE = frozenset({"TransactGetItems", "TransactWriteItems"})
 
-Place = tuple[str, str | None]  # a table, and the index of it that was read
-Part = tuple[Place, int]  # a key's rank at a place; _ALONE for any of the rest
+Place = tuple[str, str | None]  # a table, and the index that was read
+Part = tuple[Place, int]  # a place and the rank of a key there; _BUSY_KEYS_MAX for all other keys
 
 
 @dataclass(frozen=True)
@@ -43,16 +180,16 @@ class RecordedRates:
 
     seconds: int
     flows: int
-    times: NDArray[np.intp]  # rising
+    times: NDArray[np.intp]  # ascending
     flow: NDArray[np.intp]
     counts: Floats
 
     def block(self, start: int, count: int) -> Floats:
         """Return the requests of `count` seconds from `start` on."""
         low, high = np.searchsorted(self.times, (start, start + count))
-        found = np.zeros((min(count, self.seconds - start), self.flows))
-        np.add.at(found, (self.times[low:high] - start, self.flow[low:high]), self.counts[low:high])
-        return found
+        requests = np.zeros((min(count, self.seconds - start), self.flows))
+        np.add.at(requests, (self.times[low:high] - start, self.flow[low:high]), self.counts[low:high])
+        return requests
 
     def means(self) -> Floats:
         """Return each flow's mean."""
@@ -65,72 +202,72 @@ class RecordedRates:
         return self.busiest(10).means()
 
     def busiest(self, seconds: int) -> RecordedRates:
-        """Return the busiest stretch of so many seconds, or all of it if it is no longer."""
+        """Return the busiest period of `seconds`, or all of it if it is shorter."""
         if self.seconds <= seconds:
             return self
         each = np.bincount(self.times, weights=self.counts, minlength=self.seconds)
         total = np.concatenate(([0.0], np.cumsum(each)))
         start = int(np.argmax(total[seconds:] - total[:-seconds]))
         low, high = np.searchsorted(self.times, (start, start + seconds))
-        kept = slice(int(low), int(high))
+        period = slice(int(low), int(high))
         return RecordedRates(
-            seconds, self.flows, self.times[kept] - start, self.flow[kept], self.counts[kept]
+            seconds, self.flows, self.times[period] - start, self.flow[period], self.counts[period]
         )
 
-    def scaled(self, factors: tuple[float, ...]) -> RecordedRates:
-        """Return the same with each flow so many times as often."""
+    def scale(self, factors: tuple[float, ...]) -> RecordedRates:
+        """Return the same rates with each flow multiplied by its factor."""
         return replace(self, counts=self.counts * np.asarray(factors)[self.flow])
 
 
 @dataclass(slots=True)
 class _UnitsUsed:
-    """What the calls of one kind took at a place, in all."""
+    """The units that all calls of one kind used at one place."""
 
-    items: int = 0  # of calls that were charged
+    items: int = 0  # of calls that consumed units
     reads: float = 0.0
     writes: float = 0.0
-    entries: dict[str, float] = field(default_factory=dict)  # units, by index that was kept up to date
+    entries: dict[str, float] = field(default_factory=dict)  # write units, by index
 
 
 @dataclass(slots=True)
 class _Log:
-    """The calls of a log that are of the design, and what was passed over."""
+    """The calls of a log that access the design's tables, and counts of what was skipped."""
 
     calls: list[LoggedCall] = field(default_factory=list)
-    taken: dict[tuple[str, Place], _UnitsUsed] = field(default_factory=lambda: defaultdict(_UnitsUsed))
+    units_used: dict[tuple[str, Place], _UnitsUsed] = field(default_factory=lambda: defaultdict(_UnitsUsed))
     keys: dict[Place, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     others: Counter[str] = field(default_factory=Counter)
     broken: int = 0
     first_broken: int | None = None
 
-    def take(self, number: int, record: object, known: Mapping[str, TableDesign]) -> None:
+    def add_record(self, number: int, record: object, tables: Mapping[str, TableDesign]) -> None:
         call = parse_call(record)
         if call is None:
             self.broken += 1
             self.first_broken = self.first_broken or number
         elif call.counts:
-            self.others.update(touch.table for touch in call.touches if touch.table not in known)
-            touches = tuple(touch for touch in call.touches if touch.table in known)
-            if touches:
-                self._add(replace(call, touches=touches))
+            self.others.update(access.table for access in call.accesses if access.table not in tables)
+            accesses = tuple(access for access in call.accesses if access.table in tables)
+            if accesses:
+                self._add(replace(call, accesses=accesses))
 
     def _add(self, call: LoggedCall) -> None:
         self.calls.append(call)
-        for touch in call.touches:
-            place = (touch.table, touch.index)
-            self.keys[place].update(touch.keys)
-            if call.refused or not any(each.table == touch.table for each in call.consumed):
+        for access in call.accesses:
+            place = (access.table, access.index)
+            self.keys[place].update(access.keys)
+            if call.refused or not any(each.table == access.table for each in call.consumed):
                 continue
-            taken = self.taken[call.operation, place]
-            taken.items += max(1, len(touch.keys))
+            units_used = self.units_used[call.operation, place]
+            units_used.items += max(1, len(access.keys))
             for each in call.consumed:
-                if each.table != touch.table:
+                if each.table != access.table:
                     continue
                 if each.index is not None and each.writes:
-                    taken.entries[each.index] = taken.entries.get(each.index, 0.0) + each.writes
+                    units_used.entries[each.index] = units_used.entries.get(each.index, 0.0) + each.writes
                 else:
-                    taken.reads += each.reads
-                    taken.writes += each.writes
+                    units_used.reads += each.reads
+                    units_used.writes += each.writes
 
 
 def read_trace(records: Iterable[object], design: Design, scenario: Scenario) -> Workload:
@@ -141,28 +278,28 @@ def read_trace(records: Iterable[object], design: Design, scenario: Scenario) ->
     known = {table.name: table for table in design.tables}
     log = _Log()
     for number, record in enumerate(records, start=1):
-        log.take(number, record, known)
+        log.add_record(number, record, known)
     if not log.calls:
-        raise SimulationRefused(_nothing(log, known))
+        raise SimulationRefused(_explain_empty(log, known))
     begins, seconds = _span([call.second for call in log.calls])
-    builder = _Flows(design, scenario, log)
+    builder = _FlowBuilder(design, scenario, log)
     for call in log.calls:
         builder.count(call, begins)
-    flows, rates = builder.built(seconds)
-    keys = tuple(builder.populations.found)
+    flows, rates = builder.build(seconds)
+    keys = tuple(builder.populations.key_sets)
     return Workload(
         plan_stations(design, scenario, flows, rates),
         keys,
         flows,
         rates,
-        assumptions=(*builder.populations.told(), *_told(log, known)),
+        assumptions=(*builder.populations.describe_assumptions(), *_describe_gaps(log, known)),
         begins_at_s=float(begins),
         traced=True,
     )
 
 
-class _Flows:
-    """The flows of a log: each kind of call for each busy key, and for all the rest."""
+class _FlowBuilder:
+    """Builds the flows of a log: one per kind of call and busy key, and one for all other keys."""
 
     def __init__(self, design: Design, scenario: Scenario, log: _Log) -> None:
         self.populations = Populations(scenario)
@@ -170,69 +307,69 @@ class _Flows:
         self._known = {table.name: table for table in design.tables}
         self._stations = station_numbers(design)
         self._ranks: dict[Place, dict[str, int]] = {}
-        self._sets: dict[Place, tuple[int, int]] = {}  # of busy keys, and of all others
+        self._sets: dict[Place, tuple[int, int]] = {}  # the key sets of the busy keys and of all others
         for place in sorted(log.keys, key=lambda each: (each[0], each[1] or "")):
             self._rank(place, log.keys[place])
         self._numbers: dict[tuple[str, tuple[Part, ...]], int] = {}
-        self._courses: Counter[tuple[int, int]] = Counter()  # second, flow
-        self._kinds: Counter[str] = Counter()  # courses of each kind of transaction
+        self._counts: Counter[tuple[int, int]] = Counter()  # requests by second and flow
+        self._transactions: Counter[str] = Counter()  # flows of each kind of transaction
 
     def count(self, call: LoggedCall, begins: int) -> None:
-        """Count a call in its second: a transaction as one, others for each of their keys."""
-        parts = [part for touch in call.touches for part in self._parts(touch)]
-        whole = (
+        """Count a call in its second: a transaction once, other calls for each of their keys."""
+        parts = [part for access in call.accesses for part in self._parts(access)]
+        groups = (
             [tuple(sorted(parts, key=_order))] if call.operation in _AT_ONCE else [(part,) for part in parts]
         )
-        for each in whole:
-            self._courses[call.second - begins, self._number(call.operation, each)] += 1
+        for each in groups:
+            self._counts[call.second - begins, self._flow_number(call.operation, each)] += 1
 
-    def built(self, seconds: int) -> tuple[tuple[RequestFlow, ...], RecordedRates]:
-        """Return the flows and how often each was asked."""
+    def build(self, seconds: int) -> tuple[tuple[RequestFlow, ...], RecordedRates]:
+        """Return the flows, and the rate of each over time."""
         order = sorted(
             self._numbers, key=lambda each: (each[1][0][0][0], each[1][0][0][1] or "", each[0], _key(each[1]))
         )
         place_of = {self._numbers[each]: at for at, each in enumerate(order)}
         flows = tuple(self._flow(operation, parts) for operation, parts in order)
-        told = sorted(self._courses)
-        times = np.array([second for second, _ in told], dtype=np.intp)
-        flow = np.array([place_of[number] for _, number in told], dtype=np.intp)
-        counts = np.array([self._courses[each] for each in told], dtype=np.float64)
+        counted = sorted(self._counts)
+        times = np.array([second for second, _ in counted], dtype=np.intp)
+        flow = np.array([place_of[number] for _, number in counted], dtype=np.intp)
+        counts = np.array([self._counts[each] for each in counted], dtype=np.float64)
         factor = self.populations.scenario.rate_factor
         return flows, RecordedRates(seconds, len(flows), times, flow, counts * factor)
 
-    def _rank(self, place: Place, counted: Counter[str]) -> None:
+    def _rank(self, place: Place, key_counts: Counter[str]) -> None:
         table, index = place
-        ranked = [key for key, _ in sorted(counted.items(), key=lambda each: (-each[1], each[0]))]
-        self._ranks[place] = {key: rank for rank, key in enumerate(ranked[:_ALONE])}
+        ranked = [key for key, _ in sorted(key_counts.items(), key=lambda each: (-each[1], each[0]))]
+        self._ranks[place] = {key: rank for rank, key in enumerate(ranked[:_BUSY_KEYS_MAX])}
         name = f"the partition key of {table}" + (f"/{index}" if index else "")
         busy = KeySet(
             name,
-            max(1, min(_ALONE, len(ranked))),
-            values=tuple(f"key {key}" for key in ranked[:_ALONE]),
+            max(1, min(_BUSY_KEYS_MAX, len(ranked))),
+            values=tuple(f"key {key}" for key in ranked[:_BUSY_KEYS_MAX]),
             table=table,
         )
-        # A refused call names no key, and a scan has none: they are spread over as many as there are.
-        many = len(ranked) - _ALONE if len(ranked) > _ALONE else max(1, len(ranked))
-        rest = KeySet(f"{name}, other keys", many if ranked else 10**9, table=table)
+        # Throttled calls and scans are logged without keys; they are spread over the number of keys that are known.
+        count = len(ranked) - _BUSY_KEYS_MAX if len(ranked) > _BUSY_KEYS_MAX else max(1, len(ranked))
+        rest = KeySet(f"{name}, other keys", count if ranked else 10**9, table=table)
         self._sets[place] = (self.populations.add(busy), self.populations.add(rest))
 
-    def _parts(self, touch: LoggedAccess) -> list[Part]:
-        place = (touch.table, touch.index)
+    def _parts(self, access: LoggedAccess) -> list[Part]:
+        place = (access.table, access.index)
         ranks = self._ranks[place]
-        return [(place, ranks.get(key, _ALONE)) for key in touch.keys] or [(place, _ALONE)]
+        return [(place, ranks.get(key, _BUSY_KEYS_MAX)) for key in access.keys] or [(place, _BUSY_KEYS_MAX)]
 
-    def _number(self, operation: str, parts: tuple[Part, ...]) -> int:
-        found = self._numbers.get((operation, parts))
-        if found is None and len(parts) > 1:
-            # Few of many transactions are of the same keys: those past the first are counted by their tables.
-            if self._kinds[operation] >= _COURSES:
-                parts = tuple(sorted(((place, _ALONE) for place, _ in parts), key=_order))
-                found = self._numbers.get((operation, parts))
+    def _flow_number(self, operation: str, parts: tuple[Part, ...]) -> int:
+        number = self._numbers.get((operation, parts))
+        if number is None and len(parts) > 1:
+            # Transactions rarely repeat their keys: beyond the limit they are counted by table only.
+            if self._transactions[operation] >= _TRANSACTIONS_MAX:
+                parts = tuple(sorted(((place, _BUSY_KEYS_MAX) for place, _ in parts), key=_order))
+                number = self._numbers.get((operation, parts))
             else:
-                self._kinds[operation] += 1
-        if found is None:
-            found = self._numbers[operation, parts] = len(self._numbers)
-        return found
+                self._transactions[operation] += 1
+        if number is None:
+            number = self._numbers[operation, parts] = len(self._numbers)
+        return number
 
     def _flow(self, operation: str, parts: tuple[Part, ...]) -> RequestFlow:
         places = dict.fromkeys(f"{table}/{index}" if index else table for (table, index), _ in parts)
@@ -244,32 +381,36 @@ class _Flows:
         (name, index), rank = part
         table = self._known[name]
         station = self._stations.get((name, index), self._stations[name, None])
-        taken = self._log.taken.get((operation, (name, index)), _UnitsUsed())
-        items = max(1, taken.items)
-        access: Access = "read" if operation in _READS or not (taken.writes or taken.entries) else "write"
-        least = 0.5 if access == "read" else 1.0
-        units = (taken.reads if access == "read" else taken.writes) / items or least
+        units_used = self._log.units_used.get((operation, (name, index)), _UnitsUsed())
+        items = max(1, units_used.items)
+        access: Access = (
+            "read" if operation in _READS or not (units_used.writes or units_used.entries) else "write"
+        )
+        minimum = 0.5 if access == "read" else 1.0
+        units = (units_used.reads if access == "read" else units_used.writes) / items or minimum
         arm = Arm(station, access, units, "any" if operation == "Scan" else "point")
         busy, rest = self._sets[name, index]
-        own = Draw(busy, 0.0, (arm,), rank=rank) if rank < _ALONE else Draw(rest, 0.0, (arm,))
+        own = Draw(busy, 0.0, (arm,), rank=rank) if rank < _BUSY_KEYS_MAX else Draw(rest, 0.0, (arm,))
         entries = [
             self._entry(table, each, amount / items, new=operation == "PutItem")
-            for each, amount in sorted(taken.entries.items())
+            for each, amount in sorted(units_used.entries.items())
         ]
         return [own, *(each for each in entries if each is not None)]
 
     def _entry(self, table: TableDesign, index: str, units: float, *, new: bool) -> Draw | None:
-        """Return what a write draws in an index, by the design's keys: a log does not say which."""
+        """Return the draw of a write in an index. A log does not have the index key, so it comes from the design."""
         station = self._stations.get((table.name, index))
         if station is None or units <= 0:
             return None
         populations = self.populations
         skew = populations.scenario.skew
-        scratch = Populations(populations.scenario)
+        candidates = Populations(populations.scenario)
         keyed = [(entity, key) for entity in table.entities if (key := entity.key_on(index)) is not None]
-        if len({scratch.of_key(table, *each) for each in keyed}) > 1:  # whose item it was is not told
-            count = max(keys.count for keys in scratch.found)
-            several = ", ".join(dict.fromkeys(keys.name for keys in scratch.found))
+        if (
+            len({candidates.of_key(table, *each) for each in keyed}) > 1
+        ):  # the log does not say which entity was written
+            count = max(keys.count for keys in candidates.key_sets)
+            several = ", ".join(dict.fromkeys(keys.name for keys in candidates.key_sets))
             populations.assumptions[
                 f"the log does not say whose entries of {index} were written ({several}): they are called unknown, and "
                 f"spread by Zipf's law with exponent {skew:g} over {count:,} values, as many as the most of these have"
@@ -278,15 +419,15 @@ class _Flows:
             return Draw(populations.add(unknown), skew, (Arm(station, "write", units, "any"),))
         for entity, key in keyed:
             names = [name for source in key.hash for name in source.fields]
-            alike = new and populations.begin_alike(entity, names)
+            same_value = new and populations.share_first_value(entity, names)
             populations.assumptions[
                 f"the log does not say which entries of {index} were written: "
-                + ("those of new items as above, others " if alike else "")
+                + ("those of new items as above, others " if same_value else "")
                 + f"by Zipf's law with exponent {skew:g} over the values that the design has"
             ] = None
             spread = spread_of_writes(entity, key, new=new)
             keys = populations.of_key(table, entity, key)
-            return Draw(keys, ONE_VALUE if alike else skew, (Arm(station, "write", units, spread),))
+            return Draw(keys, ONE_VALUE if same_value else skew, (Arm(station, "write", units, spread),))
         unknown = KeySet(
             f"keys of {index}", populations.scenario.keys_unknown, assumed=True, table=table.name
         )
@@ -306,7 +447,7 @@ def _order(part: Part) -> tuple[str, str, int]:
 
 
 def _span(seconds: list[int]) -> tuple[int, int]:
-    """Return where a log begins and how long it goes; refuse one that no month holds."""
+    """Return when a log begins and its length; refuse one that is longer than a month."""
     begins, ends = min(seconds), max(seconds)
     if ends - begins >= _DAYS_MAX * DAY_S:
         first, last = (
@@ -319,8 +460,8 @@ def _span(seconds: list[int]) -> tuple[int, int]:
     return begins, ends - begins + 1
 
 
-def _nothing(log: _Log, known: Mapping[str, TableDesign]) -> str:
-    names = ", ".join(known) or "none"
+def _explain_empty(log: _Log, tables: Mapping[str, TableDesign]) -> str:
+    names = ", ".join(tables) or "none"
     seen = ", ".join(sorted(log.others)[:_NAMED])
     more = f"; it has calls of {seen}" if log.others else ""
     broken = f"; {log.broken:,} of its lines are no records" if log.broken else ""
@@ -330,22 +471,24 @@ def _nothing(log: _Log, known: Mapping[str, TableDesign]) -> str:
     )
 
 
-def _told(log: _Log, known: Mapping[str, TableDesign]) -> list[str]:
-    """Return in sentences what was passed over, and what the log does not say."""
-    told: list[str] = []
+def _describe_gaps(log: _Log, tables: Mapping[str, TableDesign]) -> list[str]:
+    """Return sentences about skipped records and what the log does not say."""
+    sentences: list[str] = []
     if log.broken:
         lines = (
             "1 line of the log is no record and was"
             if log.broken == 1
             else (f"{log.broken:,} lines of the log are no records and were")
         )
-        told.append(f"{lines} passed over, the first at line {log.first_broken:,}")
-    used = {touch.table for call in log.calls for touch in call.touches}
-    sorted_ = sorted(name for name in used if known[name].settings.range is not None)
+        sentences.append(f"{lines} passed over, the first at line {log.first_broken:,}")
+    used = {touch.table for call in log.calls for touch in call.accesses}
+    sorted_ = sorted(name for name in used if tables[name].settings.range is not None)
     if sorted_:
-        told.append(
+        sentences.append(
             f"the log names items, and not their partitions: those of one item collection in {', '.join(sorted_)} are "
-            "taken to lie apart, unless a query names their partition"
+            "units_used to lie apart, unless a query names their partition"
         )
-    told += [f"calls of {name}, which the design does not have, are left out" for name in sorted(log.others)]
-    return told
+    sentences += [
+        f"calls of {name}, which the design does not have, are left out" for name in sorted(log.others)
+    ]
+    return sentences

@@ -1,11 +1,14 @@
-"""Waits: how long requests take that are refused and tried again, by the patience of Tavola's own client.
+"""Waits: how long requests take that are refused and retried, with the retry policy of Tavola's client.
 
-Who is refused tries again after a pause of anything up to a growing bound. Of a limit that lets a share of all
-requests through, trying again gets no more out: with so many attempts each, refusals become as frequent as it takes
-for the same share to be given up. So if u is the share that cannot be served, an attempt of K is refused with
-u^(1/K), and a request waits for its k-th retry with u^(k/K). What it waits is a sum of that many pauses, each anything
-up to its bound. A limit that is met for less long than the pauses last is left behind by some who wait: of short
-bursts fewer are given up than this says.
+A refused request is retried after a random pause of up to a growing bound. A limit that admits a share of all requests admits no
+more because of retries: refusals become as frequent as it takes for the same share to be given up in the end. So if u is the
+share that cannot be served and a request has K attempts,
+
+    an attempt is refused with probability        u^(1/K)
+    a request waits for its k-th retry with       u^(k/K)
+
+and what it waits is the sum of that many pauses. Given up: a burst that is shorter than the pauses is over before some retries
+arrive, so of short bursts fewer requests are given up than computed here.
 """
 
 from __future__ import annotations
@@ -19,40 +22,40 @@ from numpy.typing import NDArray
 from tavola.client.retries import RetryPolicy
 from tavola.design.simulation.keyspace import Floats
 
-PATIENCE = RetryPolicy()
-# The shares of refusal by which requests are counted: 0, and sixteen to each power of ten below 1.
+RETRY_POLICY = RetryPolicy()
+# The probabilities of refusal by which requests are counted: 0, and sixteen per power of ten from 0.0001 to 1.
 NODES: Floats = np.concatenate(([0.0], np.logspace(-4, 0, 65)))
 _QUANTILE = 0.99
 _STEP_S = 0.0025
-_ATTEMPTS = PATIENCE.attempts_max
+_ATTEMPTS = RETRY_POLICY.attempts_max
 
 
 def bin_by_node(shares: Floats, weights: Floats, rows: NDArray[np.intp], count: int) -> Floats:
-    """Return weights counted by row and node: each share lies between two, so that its mean stays as it is."""
+    """Return weights summed by row and node; each is divided between the two nearest nodes, which keeps the mean."""
     at = np.clip(np.searchsorted(NODES, shares, side="right") - 1, 0, NODES.size - 2)
     upper = weights * (shares - NODES[at]) / (NODES[at + 1] - NODES[at])
     place = rows * NODES.size + at
     size = count * NODES.size
-    found: Floats = np.bincount(place, weights=weights - upper, minlength=size).astype(np.float64)
-    found += np.bincount(place + 1, weights=upper, minlength=size)
-    return found.reshape(count, NODES.size)
+    sums: Floats = np.bincount(place, weights=weights - upper, minlength=size).astype(np.float64)
+    sums += np.bincount(place + 1, weights=upper, minlength=size)
+    return sums.reshape(count, NODES.size)
 
 
 @dataclass(frozen=True, slots=True)
 class Waits:
     """What retries cost the requests of one pattern."""
 
-    p99_s: float  # within which 99 of 100 are answered; what was given up has waited that long in vain
-    given_up: float  # the share that no retry helped
+    p99_s: float  # 99th percentile, including requests that were given up
+    given_up: float  # share of requests that failed after all attempts
 
     @staticmethod
     def of(refusals: Floats, fan: float = 1.0) -> Waits:
-        """Return the waits of questions of `fan` requests at once, counted by the share of requests refused."""
-        return Waits.after(((refusals, fan),))
+        """Return the waits of calls with `fan` parallel requests, counted by probability of refusal."""
+        return Waits.of_sequence(((refusals, fan),))
 
     @staticmethod
-    def after(parts: tuple[tuple[Floats, float], ...]) -> Waits:
-        """Return the waits of questions whose parts follow one another, each of so many requests at once."""
+    def of_sequence(parts: tuple[tuple[Floats, float], ...]) -> Waits:
+        """Return the waits of calls whose parts follow one another, each with its number of parallel requests."""
         served, density = 1.0, None
         for refusals, fan in parts:
             total = float(refusals.sum())
@@ -60,60 +63,58 @@ class Waits:
                 continue
             weights = refusals / total
             served *= float(weights @ (1.0 - NODES) ** fan)
-            # Of requests at once, the slowest is waited for.
-            below = weights @ _below() ** fan
-            here = np.diff(below, prepend=0.0)
-            density = here if density is None else np.convolve(density, here)
+            # Parallel requests end with the slowest.
+            below = weights @ _wait_distributions() ** fan
+            part_density = np.diff(below, prepend=0.0)
+            density = part_density if density is None else np.convolve(density, part_density)
         if density is None:
             return Waits(0.0, 0.0)
-        rising = np.cumsum(density)
-        at = int(np.searchsorted(rising, _QUANTILE - 1e-12))
+        cumulative = np.cumsum(density)
+        at = int(np.searchsorted(cumulative, _QUANTILE - 1e-12))
         if at == 0:
             return Waits(0.0, 1.0 - served)
-        before = float(rising[at - 1])
-        part = (_QUANTILE - before) / max(float(rising[at]) - before, 1e-12)
-        return Waits((at - 1 + min(1.0, part)) * _STEP_S, 1.0 - served)
+        before = float(cumulative[at - 1])
+        fraction = (_QUANTILE - before) / max(float(cumulative[at]) - before, 1e-12)
+        return Waits((at - 1 + min(1.0, fraction)) * _STEP_S, 1.0 - served)
 
 
 @cache
-def _below() -> Floats:
-    """Return for each node the share of requests that have waited at most so many steps."""
-    sums = _sums()
-    again = NODES ** (1 / _ATTEMPTS)  # how often an attempt is refused
-    found = np.zeros((NODES.size, sums.shape[1]))
+def _wait_distributions() -> Floats:
+    """Return for each node the share of requests that wait at most a number of steps."""
+    pauses = _pause_distributions()
+    refusal = NODES ** (1 / _ATTEMPTS)  # probability that one attempt is refused
+    shares = np.zeros((NODES.size, pauses.shape[1]))
     for retries in range(_ATTEMPTS):
-        share = again**retries * (1.0 - again if retries < _ATTEMPTS - 1 else 1.0)
-        found += share[:, None] * sums[retries]
-    return found
+        share = refusal**retries * (1.0 - refusal if retries < _ATTEMPTS - 1 else 1.0)
+        shares += share[:, None] * pauses[retries]
+    return shares
 
 
 @cache
-def _sums() -> Floats:
-    """Return how likely the first 0, 1, 2 … pauses together last at most so many steps."""
-    bounds = [_bound(retry) for retry in range(1, _ATTEMPTS)]
+def _pause_distributions() -> Floats:
+    """Return the probability that the first 0, 1, 2 … pauses together last at most a number of steps."""
+    bounds = [_pause_max_s(retry) for retry in range(1, _ATTEMPTS)]
     steps = round(sum(bounds) / _STEP_S) + 1
-    found = np.ones((_ATTEMPTS, steps))
+    distributions = np.ones((_ATTEMPTS, steps))
     for retry, bound in enumerate(bounds, start=1):
         whole = round(bound / _STEP_S)
-        # A pause is as likely in each step; the sum with it is a mean over the steps before.
-        total = np.concatenate((np.zeros(1), np.cumsum((found[retry - 1] + _earlier(found[retry - 1])) / 2)))
+        # A pause is uniformly distributed, so the sum with it is a moving average of the sum before.
+        last = distributions[retry - 1]
+        one_step_before = np.concatenate((np.zeros(1), last[:-1]))
+        total = np.concatenate((np.zeros(1), np.cumsum((last + one_step_before) / 2)))
         behind = np.concatenate((np.zeros(whole), total[1:]))[:steps]
-        found[retry] = (total[1:] - behind) / whole
-        found[retry] = np.minimum(1.0, found[retry])
-    return found
+        distributions[retry] = (total[1:] - behind) / whole
+        distributions[retry] = np.minimum(1.0, distributions[retry])
+    return distributions
 
 
-def _earlier(values: Floats) -> Floats:
-    return np.concatenate((np.zeros(1), values[:-1]))
-
-
-def _bound(retry: int) -> float:
-    return min(PATIENCE.cap_s, PATIENCE.base_s * (1 << min(retry, 20)))
+def _pause_max_s(retry: int) -> float:
+    return min(RETRY_POLICY.cap_s, RETRY_POLICY.base_s * (1 << min(retry, 20)))
 
 
 def describe_retries() -> str:
     """Return the retry policy that waits are computed with, in words."""
     return (
-        f"{_ATTEMPTS} attempts with pauses of up to {_bound(1) * 1000:.0f} ms, doubling up to "
-        f"{_bound(_ATTEMPTS - 1):g} s, as Tavola's client has them"
+        f"{_ATTEMPTS} attempts with pauses of up to {_pause_max_s(1) * 1000:.0f} ms, doubling up to "
+        f"{_pause_max_s(_ATTEMPTS - 1):g} s, as Tavola's client has them"
     )

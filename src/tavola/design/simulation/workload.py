@@ -1,4 +1,4 @@
-"""The traffic that the simulator runs: how often each request is made, which keys it meets and how many units it uses there.
+"""The traffic that the simulator runs: the rate of each kind of request, the keys it draws and the units it uses there.
 
 The only input of the simulator, built from access patterns (`demand`) or from a recorded access log (`traces`). A flow is a kind of
 request; it draws keys. Where one drawn key decides about several stations (a table and an index with the same partition key), they are
@@ -25,8 +25,8 @@ class StationCapacity:
     reads: float
     writes: float
     on_demand: bool
-    partitions: int = 1  # that it begins with
-    reads_max: float | None = None  # where auto scaling may go
+    partitions: int = 1  # at the beginning
+    reads_max: float | None = None  # maximum of auto scaling; None: not scaled
     writes_max: float | None = None
     reads_min: float = 1.0
     writes_min: float = 1.0
@@ -39,12 +39,12 @@ class Station:
 
     table: str
     index: str | None
-    allowance: StationCapacity
+    capacity: StationCapacity
     whole_collections: bool = False  # a local index keeps item collections together
 
     @property
     def name(self) -> str:
-        """Its name for people."""
+        """The display name."""
         return self.table if self.index is None else f"{self.table}/{self.index}"
 
 
@@ -62,20 +62,20 @@ class Arm:
 class Draw:
     """A key that a request draws, and the stations where that key matters."""
 
-    keys: int  # the place of its key set in the workload
+    keys: int  # number of its key set in the workload
     skew: float
     arms: tuple[Arm, ...]
-    rank: int | None = None  # always this key, of a trace whose busiest keys are told by themselves
+    rank: int | None = None  # always this key: the busiest keys of a trace have draws of their own
 
 
 @dataclass(frozen=True, slots=True)
 class RequestFlow:
     """A kind of request and the keys that it draws."""
 
-    pattern: str  # the access pattern it belongs to, as the design calls it
+    pattern: str  # name of its access pattern in the design
     title: str
     draws: tuple[Draw, ...]
-    fan: float = 1.0  # requests of this flow that one of the pattern makes
+    fan: float = 1.0  # requests of this flow per call of the pattern
 
 
 class RequestRates(Protocol):
@@ -87,7 +87,7 @@ class RequestRates(Protocol):
         ...
 
     def block(self, start: int, count: int) -> Floats:
-        """Return the requests of `count` seconds from `start` on: a row a second, a column a flow."""
+        """Return the requests of `count` seconds from `start` on: one row per second, one column per flow."""
         ...
 
     def means(self) -> Floats:
@@ -102,7 +102,7 @@ class RequestRates(Protocol):
         """Return the busiest period of `seconds`, or all of it if it is shorter."""
         ...
 
-    def scaled(self, factors: tuple[float, ...]) -> RequestRates:
+    def scale(self, factors: tuple[float, ...]) -> RequestRates:
         """Return the same rates with each flow multiplied by its factor."""
         ...
 
@@ -115,11 +115,11 @@ class Workload:
     keys: tuple[KeySet, ...]
     flows: tuple[RequestFlow, ...]
     rates: RequestRates
-    assumptions: tuple[str, ...] = ()  # what nobody declared, and what was taken instead
-    without_rates: tuple[str, ...] = ()  # patterns that say no rate, and are left out
-    zero_rates: tuple[str, ...] = ()  # those that say 0
-    begins_at_s: float = 0.0  # the time of day, or of a trace the epoch
-    traced: bool = False  # recorded: a pattern's flows are shares of it, and not its parts
+    assumptions: tuple[str, ...] = ()  # values that are not declared, and what is assumed
+    without_rates: tuple[str, ...] = ()  # patterns without a rate, left out
+    zero_rates: tuple[str, ...] = ()  # patterns with a rate of 0, left out
+    begins_at_s: float = 0.0  # second of the day, or for a trace since the epoch
+    traced: bool = False  # from a log: each flow is a part of its pattern's calls, not a step of every call
 
     def pattern_flows(self) -> dict[str, list[int]]:
         """Return the flows of each pattern, in the order of the first of each."""
@@ -135,19 +135,19 @@ class KeyPopularities:
 
     workload: Workload
     seed: int
-    _made: dict[tuple[int, float, int | None, int], Popularity] = field(default_factory=dict)
+    _cache: dict[tuple[int, float, int | None, int], Popularity] = field(default_factory=dict)
 
     def of(self, draw: Draw, at_s: float) -> Popularity:
         """Return how a draw is distributed over its keys at a time."""
         keys = self.workload.keys[draw.keys]
-        turn = 0 if keys.period_s is None else int(at_s // keys.period_s)
-        place = (draw.keys, draw.skew, draw.rank, turn)
-        found = self._made.get(place)
-        if found is None:
-            found = popularity(keys, draw.skew, self.seed, at_s)
+        period = 0 if keys.period_s is None else int(at_s // keys.period_s)
+        cache_key = (draw.keys, draw.skew, draw.rank, period)
+        popularity_ = self._cache.get(cache_key)
+        if popularity_ is None:
+            popularity_ = popularity(keys, draw.skew, self.seed, at_s)
             if draw.rank is not None:
                 at = slice(draw.rank * keys.shards, (draw.rank + 1) * keys.shards)
                 even = np.full(keys.shards, 1.0 / keys.shards)
-                found = Popularity(found.positions[at], even, 0.0)
-            self._made[place] = found
-        return found
+                popularity_ = Popularity(popularity_.positions[at], even, 0.0)
+            self._cache[cache_key] = popularity_
+        return popularity_

@@ -4,12 +4,12 @@ Owns the search over candidate keys, their price in the units of `cost`, and the
 are judged by `cost` and `lint` only. It never touches a table.
 """
 
+from tavola.design.errors import SolveRefused
 from tavola.design.solver.declarations import render_declarations
-from tavola.design.solver.errors import SolveRefused
 from tavola.design.solver.explain import SCENARIOS, Alternative, Choice
-from tavola.design.solver.plans import STYLES, Style
+from tavola.design.solver.proposals import STYLES, Style
 from tavola.design.solver.report import as_document, as_text
-from tavola.design.solver.solver import Solved, solve
+from tavola.design.solver.solver import SolvedDesign, solve
 
 __all__ = [
     "SCENARIOS",
@@ -17,7 +17,7 @@ __all__ = [
     "Alternative",
     "Choice",
     "SolveRefused",
-    "Solved",
+    "SolvedDesign",
     "Style",
     "as_document",
     "as_text",

@@ -1,7 +1,7 @@
 """Classify each condition of a need, checked against every entity that it queries.
 
-A condition fixes a field, bounds the range of the sort key, is a constant, requires a field to be present, or becomes a filter after
-reading. A condition that is none of these is refused.
+A condition compares a field with =, bounds the range of the sort key, is a constant, requires a field to be present, or becomes a
+filter after reading. Any other condition is refused.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tavola.design.solver.errors import SolveRefused
+from tavola.design.errors import SolveRefused
 from tavola.model.document import Design, EntityDesign, FieldDesign, Given, Membership, Need
 from tavola.values import Value
 
@@ -20,11 +20,11 @@ _LOWER, _UPPER = frozenset({">", ">="}), frozenset({"<", "<="})
 class NeedReading:
     """The classified conditions and the order of a need."""
 
-    fixed: tuple[tuple[str, ...], ...]  # of each entity the fields given with equality, in one order
+    fixed: tuple[tuple[str, ...], ...]  # for each entity, its fields compared with =, in the same order
     order: tuple[str, ...]
     members: tuple[Membership, ...]
     present: frozenset[str]
-    wanted: frozenset[str] | None
+    result_fields: frozenset[str] | None
     ranged: str | None
     filtered: tuple[str, ...]
 
@@ -40,11 +40,11 @@ def fits_key_attribute(field: FieldDesign) -> bool:
 
 
 def read_need(need: Need, design: Design, owners: Sequence[EntityDesign], notes: list[str]) -> NeedReading:
-    """Classify the conditions of a need; what a key cannot decide is noted, what nothing can decide is refused."""
-    return _Reader(need, design, owners, notes).read()
+    """Classify the conditions of a need; notes name conditions that become filters, impossible ones are refused."""
+    return _NeedReader(need, design, owners, notes).read()
 
 
-class _Reader:
+class _NeedReader:
     def __init__(self, need: Need, design: Design, owners: Sequence[EntityDesign], notes: list[str]) -> None:
         self.need, self.design, self.owners, self.notes = need, design, owners, notes
         self.place = f"Need {need.name}"
@@ -54,32 +54,32 @@ class _Reader:
     def read(self) -> NeedReading:
         need = self.need
         self._check_entities()
-        self._check_once()
-        told: list[Given] = []
+        self._check_repeated_fields()
+        equalities: list[Given] = []
         members: list[Membership] = []
         ranges: list[Given] = []
         present: list[str] = []
-        for given in need.where:
-            match given.operator:
-                case "=" | "in" if given.value is None:
-                    told.append(given)
+        for condition in need.where:
+            match condition.operator:
+                case "=" | "in" if condition.value is None:
+                    equalities.append(condition)
                 case "=" | "in":
-                    members.append(self._member(given))
+                    members.append(self._member(condition))
                 case "exists":
-                    present.append(given.field)
+                    present.append(condition.field)
                 case "contains":
-                    raise self._refused(
-                        f"no key finds what {given.field} contains; keep an item for each element, or search elsewhere"
+                    raise self._refusal(
+                        f"no key finds what {condition.field} contains; keep an item for each element, or search elsewhere"
                     )
                 case _:
-                    ranges.append(given)
-        told.sort(key=lambda given: given.operator == "in")
-        fixed = tuple(self._fixed(owner, told) for owner in self.owners)
+                    ranges.append(condition)
+        equalities.sort(key=lambda condition: condition.operator == "in")
+        fixed = tuple(self._equal_fields(owner, equalities) for owner in self.owners)
         for owner, names in zip(self.owners, fixed, strict=True):
             for name in names:
                 self._check_key_field(owner, name)
-        self._check_alike(fixed)
-        for name in dict.fromkeys((*need.order, *(given.field for given in ranges), *present)):
+        self._check_same_key_kind(fixed)
+        for name in dict.fromkeys((*need.order, *(condition.field for condition in ranges), *present)):
             for owner in self.owners:
                 self._check_key_field(owner, name)
         order, ranged = self._order(ranges, [*fixed[0], *present, *(m.field for m in members)])
@@ -88,65 +88,71 @@ class _Reader:
                 present, "one item is fetched by what tells it from others, and looked at after reading"
             )
             present = []
-        for given in told:
-            if given.operator == "in":
+        for condition in equalities:
+            if condition.operator == "in":
                 self._note(
-                    f"{given.field} is one of several values; it is asked once for each of them, and per_second= counts "
+                    f"{condition.field} is one of several values; it is asked once for each of them, and per_second= counts "
                     "these queries. The application puts the answers together"
                     + (f", by {need.order[0]} if they are to be in one order." if need.order else ".")
                 )
-        held = {*present, *([ranged] if ranged is not None else [])}
-        wanted = self._wanted()
+        present_fields = {*present, *([ranged] if ranged is not None else [])}
+        wanted = self._result_fields()
         return NeedReading(
-            fixed, order, tuple(members), frozenset(held), wanted, ranged, tuple(dict.fromkeys(self.filtered))
+            fixed,
+            order,
+            tuple(members),
+            frozenset(present_fields),
+            wanted,
+            ranged,
+            tuple(dict.fromkeys(self.filtered)),
         )
 
-    def _refused(self, problem: str) -> SolveRefused:
+    def _refusal(self, problem: str) -> SolveRefused:
         return SolveRefused(self.place, problem)
 
     def _note(self, text: str) -> None:
         self.notes.append(f"{self.place}: {text}")
 
     def _filter(self, names: Sequence[str], why: str) -> None:
-        """Leave conditions to the application, and say so."""
+        """Make conditions on some fields filters, and note it."""
         self.filtered += names
         self._note(
             f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} filtered after reading: {why}. What is read and "
             "left out is paid for; items= is what is read, and returned= what is left."
         )
 
-    # What a need says as a whole.
+    # The need as a whole.
 
     def _check_entities(self) -> None:
         names = list(self.need.entities)
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise self._refused(f"it names {twice[0]} twice; name each entity once")
+            raise self._refusal(f"it names {twice[0]} twice; name each entity once")
 
-    def _check_once(self) -> None:
-        """Refuse a field that is fixed and compared again, and ranges of one field that are no stretch."""
+    def _check_repeated_fields(self) -> None:
+        """Refuse a field with two conditions, unless they are the two ends of a range."""
         by_field: dict[str, list[str]] = {}
-        for given in self.need.where:
-            if given.operator != "exists":
-                by_field.setdefault(given.field, []).append(given.operator)
+        for condition in self.need.where:
+            if condition.operator != "exists":
+                by_field.setdefault(condition.field, []).append(condition.operator)
         for name, operators in by_field.items():
             if len(operators) == 1:
                 continue
-            ends = len(operators) == 2 and any(op in _LOWER for op in operators)
-            if not (ends and any(op in _UPPER for op in operators)):
-                raise self._refused(f"it gives {name} twice ({' and '.join(operators)}); give it once")
+            has_lower_end = len(operators) == 2 and any(op in _LOWER for op in operators)
+            if not (has_lower_end and any(op in _UPPER for op in operators)):
+                raise self._refusal(f"it gives {name} twice ({' and '.join(operators)}); give it once")
             if {">", "<"} & set(operators):
                 self._note(
                     f"{name} is asked for between two values, which one query takes with its ends in; leave an end out "
                     "after reading where it is not wanted."
                 )
 
-    def _fixed(self, owner: EntityDesign, told: Iterable[Given]) -> tuple[str, ...]:
-        """Return the fields of one entity that a need fixes; a collection may call them by another's names."""
-        names = {found.name for found in owner.fields}
-        own = tuple(given.field for given in told)
-        if all(name in names for name in own):
-            return own
+    def _equal_fields(self, owner: EntityDesign, equalities: Iterable[Given]) -> tuple[str, ...]:
+        """Return the fields of one entity that a need compares with =; in a collection they may have another entity's names."""
+        names = {field.name for field in owner.fields}
+        fields = tuple(condition.field for condition in equalities)
+        if all(name in names for name in fields):
+            return fields
         for table in self.design.tables:
             for collection in table.collections:
                 if collection.name == self.need.name and any(
@@ -156,18 +162,18 @@ class _Reader:
                     source = None if key is None else key.hash[0]
                     if source is not None and len(source.fields) == len(collection.partition.fields):
                         matching = dict(zip(collection.partition.fields, source.fields, strict=True))
-                        return tuple(matching.get(name, name) for name in own)
-        absent = next(name for name in own if name not in names)
+                        return tuple(matching.get(name, name) for name in fields)
+        absent = next(name for name in fields if name not in names)
         raise self._absent(owner, absent)
 
-    def _check_alike(self, fixed: tuple[tuple[str, ...], ...]) -> None:
-        """Refuse entities that could never meet in a partition, since the same value is written otherwise in each."""
+    def _check_same_key_kind(self, equal_fields: tuple[tuple[str, ...], ...]) -> None:
+        """Refuse entities that can never share a partition because keys encode their values differently."""
         first = self.owners[0]
-        for owner, names in zip(self.owners[1:], fixed[1:], strict=True):
-            for mine, theirs in zip(fixed[0], names, strict=True):
+        for owner, names in zip(self.owners[1:], equal_fields[1:], strict=True):
+            for mine, theirs in zip(equal_fields[0], names, strict=True):
                 one, other = first.field(mine), owner.field(theirs)
                 if one.key_kind != other.key_kind:
-                    raise self._refused(
+                    raise self._refusal(
                         f"{first.name}.{mine} is {one.type} and {owner.name}.{theirs} is {other.type}, which a key writes "
                         "differently, so that they never meet; give both one type"
                     )
@@ -175,79 +181,83 @@ class _Reader:
     # Fields.
 
     def _absent(self, owner: EntityDesign, name: str) -> SolveRefused:
-        known = ", ".join(sorted(found.name for found in owner.fields))
-        together = "; what is asked of several at once is by what they all have" if self.several else ""
-        return self._refused(f"{owner.name} has no field {name!r}; it has {known}{together}")
+        known = ", ".join(sorted(field.name for field in owner.fields))
+        hint = "; what is asked of several at once is by what they all have" if self.several else ""
+        return self._refusal(f"{owner.name} has no field {name!r}; it has {known}{hint}")
 
     def _field(self, owner: EntityDesign, name: str) -> FieldDesign:
-        for found in owner.fields:
-            if found.name == name:
-                return found
+        for field in owner.fields:
+            if field.name == name:
+                return field
         raise self._absent(owner, name)
 
     def _check_key_field(self, owner: EntityDesign, name: str) -> None:
-        found = self._field(owner, name)
-        if not (fits_template(found) or fits_key_attribute(found)):
-            raise self._refused(
-                f"{owner.name}.{name} is {found.type}, which no key can hold; ask by text, a number, a time, an enum or "
+        field = self._field(owner, name)
+        if not (fits_template(field) or fits_key_attribute(field)):
+            raise self._refusal(
+                f"{owner.name}.{name} is {field.type}, which no key can hold; ask by text, a number, a time, an enum or "
                 "a UUID, and keep such a field beside it"
             )
 
-    def _wanted(self) -> frozenset[str] | None:
+    def _result_fields(self) -> frozenset[str] | None:
         access = self.need.access
         if access is None or not access.reads:
             return None
         for name in access.reads:
-            if not any(name in {found.name for found in owner.fields} for owner in self.owners):
+            if not any(name in {field.name for field in owner.fields} for owner in self.owners):
                 raise self._absent(self.owners[0], name)
         if self.several:
-            return None  # entities together come whole
-        wanted = frozenset(access.reads)
-        return None if wanted >= {found.name for found in self.owners[0].fields} else wanted
+            return None  # a collection returns whole items
+        fields = frozenset(access.reads)
+        return None if fields >= {field.name for field in self.owners[0].fields} else fields
 
-    # Values that are always the same.
+    # Constants.
 
-    def _member(self, given: Given) -> Membership:
-        assert given.value is not None
-        told = given.value["L"] if given.operator == "in" else [given.value]
+    def _member(self, condition: Given) -> Membership:
+        assert condition.value is not None
+        values = condition.value["L"] if condition.operator == "in" else [condition.value]
         for owner in self.owners:
-            found = self._field(owner, given.field)
-            for each in told:
-                self._check_value(owner, found, each)
-        return Membership(given.field, tuple(None if "NULL" in each else each for each in told))
+            field = self._field(owner, condition.field)
+            for value in values:
+                self._check_value(owner, field, value)
+        return Membership(condition.field, tuple(None if "NULL" in value else value for value in values))
 
-    def _check_value(self, owner: EntityDesign, found: FieldDesign, value: Value) -> None:
+    def _check_value(self, owner: EntityDesign, field: FieldDesign, value: Value) -> None:
         """Refuse a value that a field never has: its index would always be empty."""
-        [(tag, held)] = value.items()
-        place = f"{owner.name}.{found.name}"
+        [(tag, content)] = value.items()
+        place = f"{owner.name}.{field.name}"
         if tag == "NULL":
-            if not found.nullable:
-                raise self._refused(f"{place} is never absent; leave the condition out")
+            if not field.nullable:
+                raise self._refusal(f"{place} is never absent; leave the condition out")
             return
-        if found.tags and tag not in found.tags:
-            raise self._refused(
-                f"{place} is {found.type}, stored as {' or '.join(found.tags)}, and is never {value!r}; give a value of "
+        if field.tags and tag not in field.tags:
+            raise self._refusal(
+                f"{place} is {field.type}, stored as {' or '.join(field.tags)}, and is never {value!r}; give a value of "
                 "its type"
             )
-        if found.choices is not None and held not in map(str, found.choices):
-            known = ", ".join(map(str, found.choices))
-            raise self._refused(f"{place} is never {held!r}; it is one of {known}")
+        if field.choices is not None and content not in map(str, field.choices):
+            known = ", ".join(map(str, field.choices))
+            raise self._refusal(f"{place} is never {content!r}; it is one of {known}")
 
-    # Orders and stretches.
+    # Orders and ranges.
 
-    def _order(self, ranges: list[Given], held: Sequence[str]) -> tuple[tuple[str, ...], str | None]:
-        """Return the fields that the answer runs along and the one of a stretch; what one key cannot give is noted."""
+    def _order(self, ranges: list[Given], present: Sequence[str]) -> tuple[tuple[str, ...], str | None]:
+        """Return the sort order of the answer and its field with a range; note what one key cannot provide."""
         need = self.need
-        for given in ranges:
+        for condition in ranges:
             for owner in self.owners:
-                self._check_stretch(owner, given)
-        names = tuple(dict.fromkeys(given.field for given in ranges))
-        fixed = {given.field for given in need.where if given.operator == "=" and given.value is None}
+                self._check_range(owner, condition)
+        range_fields = tuple(dict.fromkeys(condition.field for condition in ranges))
+        fixed = {
+            condition.field
+            for condition in need.where
+            if condition.operator == "=" and condition.value is None
+        }
         order = tuple(name for name in dict.fromkeys(need.order) if name not in fixed)
         if self.several:
-            if names:
+            if range_fields:
                 self._filter(
-                    names,
+                    range_fields,
                     "entities that are fetched together come one after the other, and no stretch of one partition holds "
                     "those of all, so that the whole partition is read",
                 )
@@ -258,49 +268,52 @@ class _Reader:
                 )
             return (), None
         if need.single:
-            if names:
+            if range_fields:
                 self._filter(
-                    names, "one item is fetched by what tells it from others, and looked at after reading"
+                    range_fields,
+                    "one item is fetched by what tells it from others, and looked at after reading",
                 )
             return (), None
-        if not names:
-            return self._whole(order, held), None
-        along = next((name for name in order if name in names), names[0])
-        rest = [name for name in names if name != along]
+        if not range_fields:
+            return self._complete_order(order, present), None
+        range_field = next((name for name in order if name in range_fields), range_fields[0])
+        rest = [name for name in range_fields if name != range_field]
         if rest:
-            self._filter(rest, f"a key gives one range, and {along} is it")
-        if not order or order[0] == along:
-            return self._whole(order or (along,), [*held, along]), along
+            self._filter(rest, f"a key gives one range, and {range_field} is it")
+        if not order or order[0] == range_field:
+            return self._complete_order(order or (range_field,), [*present, range_field]), range_field
         self._note(
-            f"a range of {along} comes in the order of {along}; the application sorts it by {order[0]}."
+            f"a range of {range_field} comes in the order of {range_field}; the application sorts it by {order[0]}."
         )
-        return (along,), along
+        return (range_field,), range_field
 
-    def _whole(self, order: tuple[str, ...], held: Sequence[str]) -> tuple[str, ...]:
-        """Return an order as far as every item has its fields: one without them would be in no key at all."""
+    def _complete_order(self, order: tuple[str, ...], present: Sequence[str]) -> tuple[str, ...]:
+        """Return an order up to the first field that may be absent: an index by it would leave items out."""
         owner = self.owners[0]
         for at, name in enumerate(order):
-            if owner.field(name).nullable and name not in held:
-                kept = f" in the order of {', '.join(order[:at])}" if at else " in no order of its own"
+            if owner.field(name).nullable and name not in present:
+                remaining_order = (
+                    f" in the order of {', '.join(order[:at])}" if at else " in no order of its own"
+                )
                 self._note(
                     f"{name} of {owner.name} may be absent, and an index by it would leave such items out; so the answer "
-                    f"is whole and comes{kept}, and the application sorts it by {name}. If those without it are not "
+                    f"is whole and comes{remaining_order}, and the application sorts it by {name}. If those without it are not "
                     f'wanted, say Given("{name}", "exists").'
                 )
                 return order[:at]
         return order
 
-    def _check_stretch(self, owner: EntityDesign, given: Given) -> None:
-        found = self._field(owner, given.field)
-        if given.operator == "begins_with" and found.tags == ("N",):
-            raise self._refused(
-                f"{owner.name}.{found.name} is {found.type}, and a number does not begin with anything; give >= and <"
+    def _check_range(self, owner: EntityDesign, condition: Given) -> None:
+        field = self._field(owner, condition.field)
+        if condition.operator == "begins_with" and field.tags == ("N",):
+            raise self._refusal(
+                f"{owner.name}.{field.name} is {field.type}, and a number does not begin with anything; give >= and <"
             )
-        if given.value is not None:
-            told = given.value["L"] if given.operator == "between" else [given.value]
-            for each in told:
-                [tag] = each
-                if found.tags and tag not in found.tags:
-                    raise self._refused(
-                        f"{owner.name}.{found.name} is {found.type}, and {each!r} is none; give a value of its type"
+        if condition.value is not None:
+            values = condition.value["L"] if condition.operator == "between" else [condition.value]
+            for value in values:
+                [tag] = value
+                if field.tags and tag not in field.tags:
+                    raise self._refusal(
+                        f"{owner.name}.{field.name} is {field.type}, and {value!r} is none; give a value of its type"
                     )

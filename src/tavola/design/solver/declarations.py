@@ -1,8 +1,8 @@
 """Render a design as the Python module that declares it.
 
-Some things cannot be restored: a default is written only where a single value is possible, a nested record becomes a dict, and an enum a
-Literal of its values. Keys, indexes and patterns are complete. Names that Python does not allow are changed. A comment at the top of
-the module lists what could not be kept.
+Keys, indexes and patterns are complete. Some things cannot be restored: a default is written only where a single value is possible,
+a nested record becomes a dict, and an enum a Literal of its values. Names that are invalid in Python are changed. A comment at the
+top of the module lists what was lost.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from decimal import Decimal
 from textwrap import wrap
 from typing import Any
 
-from tavola.design.solver.pythonic import make_python_names
-from tavola.design.solver.wording import find_free_name
+from tavola.design.solver.names import find_free_name
+from tavola.design.solver.python_names import make_python_names
 from tavola.model import SHARD
 from tavola.model.document import (
     AccessPattern,
@@ -53,16 +53,16 @@ _BY_TAG = {
 }  # fmt: skip
 _CONTAINERS = {"list": "{list}[…]", "set": "{set}[…]", "map": "{dict}[{str}, …]"}
 _EMPTY = {"L": "list", "M": "dict", "SS": "set", "NS": "set", "BS": "set"}
-_WIDTH = 88  # of a line before it is broken, its indent not counted
-_TOLD = 12  # places that a comment names
+_WIDTH = 88  # longer lines are broken; indentation is not counted
+_PLACES_MAX = 12  # named in one comment
 _PART = re.compile(r"\{(\w+)\}")
 _HEAD = "{doc}\n\nfrom __future__ import annotations\n\n"
 
 
 def render_declarations(design: Design, doc: str = "The design, as it was solved.") -> str:
-    """Return the module that declares a design; a comment at its top lists what it could not keep."""
-    named, renamed = make_python_names(design)
-    return _Module(named, renamed).text(doc)
+    """Return the source of a module that declares a design; a comment at its top lists what was lost."""
+    valid_design, renamed = make_python_names(design)
+    return _Module(valid_design, renamed).text(doc)
 
 
 class _Module:
@@ -96,42 +96,51 @@ class _Module:
             imports.append(f"import datetime as {self.names['dt']}\n")
         for module in ("decimal", "typing", "uuid"):
             imports += self._import(module)
-        third = self._import("pydantic")
-        told = [self._imported(name) for name in _NAMES if name in self.used]
-        lines = "".join(f"    {name},\n" for name in told)
-        third.append(f"from tavola import (\n{lines})\n")
-        head = _HEAD.format(doc=_documented(doc)) + self._losses()
-        return head + "".join(imports) + ("\n" if imports else "") + "".join(third) + "\n\n" + body + "\n"
+        third_party = self._import("pydantic")
+        imported = [self._import_clause(name) for name in _NAMES if name in self.used]
+        lines = "".join(f"    {name},\n" for name in imported)
+        third_party.append(f"from tavola import (\n{lines})\n")
+        head = _HEAD.format(doc=_docstring(doc)) + self._losses()
+        return (
+            head + "".join(imports) + ("\n" if imports else "") + "".join(third_party) + "\n\n" + body + "\n"
+        )
 
     def _import(self, module: str) -> list[str]:
-        names = [self._imported(name) for name, of in _MODULES.items() if of == module and name in self.used]
+        names = [
+            self._import_clause(name)
+            for name, source in _MODULES.items()
+            if source == module and name in self.used
+        ]
         return [f"from {module} import {', '.join(names)}\n"] if names else []
 
-    def _imported(self, name: str) -> str:
+    def _import_clause(self, name: str) -> str:
         return name if self.names[name] == name else f"{name} as {self.names[name]}"
 
     def _losses(self) -> str:
-        """Return the comment that says what the module could not keep."""
-        told = []
-        for what, places in self.lost.items():
+        """Return the comment that lists what the module could not express."""
+        wrapped = []
+        for loss, places in self.lost.items():
             if places:
-                few = places[:_TOLD] + ([f"and {len(places) - _TOLD} more"] if len(places) > _TOLD else [])
-                told += wrap(f"- {what}: {', '.join(few)}", _WIDTH, subsequent_indent="  ")
-        if not told:
+                few = places[:_PLACES_MAX] + (
+                    [f"and {len(places) - _PLACES_MAX} more"] if len(places) > _PLACES_MAX else []
+                )
+                wrapped += wrap(f"- {loss}: {', '.join(few)}", _WIDTH, subsequent_indent="  ")
+        if not wrapped:
             return ""
-        lines = ["What the design says and this module does not:", *told]
+        lines = ["What the design says and this module does not:", *wrapped]
         return "".join(f"# {line}\n" for line in lines) + "\n"
 
-    def n(self, name: str) -> str:
+    def use(self, name: str) -> str:
+        """Return the name of a library object in this module, and import it."""
         self.used.add(name)
         return self.names[name]
 
-    def _typed(self, text: str) -> str:
-        """Return a type with the names that this module has for its parts."""
-        return _PART.sub(lambda found: self.n(found.group(1)), text)
+    def _resolve_type(self, text: str) -> str:
+        """Return a type with the names that this module uses for its parts."""
+        return _PART.sub(lambda match: self.use(match.group(1)), text)
 
-    def _lose(self, what: str, place: str) -> None:
-        places = self.lost.setdefault(what, [])
+    def _lose(self, loss: str, place: str) -> None:
+        places = self.lost.setdefault(loss, [])
         if place not in places:
             places.append(place)
 
@@ -147,47 +156,49 @@ class _Module:
                 yield self._collection(table, collection)
 
     def _table(self, table: TableDesign) -> str:
-        told = table.settings
+        settings = table.settings
         options = [
-            f"name={render_value(told.name)}",
-            f"pk={render_value(told.hash)}",
-            f"sk={render_value(told.range)}",
+            f"name={render_value(settings.name)}",
+            f"pk={render_value(settings.hash)}",
+            f"sk={render_value(settings.range)}",
         ]
-        for word, usual in (("ttl", None), ("tag", "_entity"), ("delimiter", "#"), ("stream", None), ("recovery", False),
+        for option, default in (("ttl", None), ("tag", "_entity"), ("delimiter", "#"), ("stream", None), ("recovery", False),
                             ("recovery_days", 35), ("encryption", None), ("table_class", "STANDARD"),
                             ("deletion_protection", False), ("read_units", None), ("write_units", None)):  # fmt: skip
-            if getattr(told, word) != usual:
-                options.append(f"{word}={render_value(getattr(told, word))}")
-        if told.tags:
-            options.append(f"tags={render_value(dict(told.tags))}")
-        if told.replicas:
-            options.append(f"replicas={render_value(told.replicas)}")
-        if told.scaling is not None:
-            options.append(f"scaling={self._made(told.scaling, 'Scaling')}")
+            if getattr(settings, option) != default:
+                options.append(f"{option}={render_value(getattr(settings, option))}")
+        if settings.tags:
+            options.append(f"tags={render_value(dict(settings.tags))}")
+        if settings.replicas:
+            options.append(f"replicas={render_value(settings.replicas)}")
+        if settings.scaling is not None:
+            options.append(f"scaling={self._render_call(settings.scaling, 'Scaling')}")
         if table.consumers:
-            inner = "".join(f"\n    {_deeper(self._made(each, 'Consumer'))}," for each in table.consumers)
+            inner = "".join(
+                f"\n    {_indent(self._render_call(each, 'Consumer'))}," for each in table.consumers
+            )
             options.append(f"consumers=({inner}\n)")
         lines = [f"    {self._index(index)}" for index in table.indexes]
-        return self._class(table.label, [self.n("Table"), *options], table.description, lines)
+        return self._class(table.label, [self.use("Table"), *options], table.description, lines)
 
     def _index(self, index: IndexDesign) -> str:
-        given = []
+        arguments = []
         if not index.local:
-            given.append(f"pk={render_value(index.hash if index.native else index.hash[0])}")
+            arguments.append(f"pk={render_value(index.hash if index.native else index.hash[0])}")
         if index.range:
-            given.append(f"sk={render_value(index.range if index.native else index.range[0])}")
+            arguments.append(f"sk={render_value(index.range if index.native else index.range[0])}")
         if index.projection != "ALL":
-            given.append(f"projection={render_value(index.projection)}")
+            arguments.append(f"projection={render_value(index.projection)}")
         if index.name != index.label:
-            given.append(f"name={render_value(index.name)}")
-        return _deeper(f"{index.label} = {_call(self.n('Lsi' if index.local else 'Gsi'), given)}")
+            arguments.append(f"name={render_value(index.name)}")
+        return _indent(f"{index.label} = {_call(self.use('Lsi' if index.local else 'Gsi'), arguments)}")
 
     def _view(self, view: EntityDesign) -> str:
-        lines = [self._field(view, found, None) for found in view.fields]
-        return self._class(view.name, [self.n("Entity")], view.description, lines)
+        lines = [self._field(view, field, None) for field in view.fields]
+        return self._class(view.name, [self.use("Entity")], view.description, lines)
 
     def _entity(self, table: TableDesign, entity: EntityDesign) -> str:
-        options = [self.n("Entity"), f"table={table.label}"]
+        options = [self.use("Entity"), f"table={table.label}"]
         if entity.tag != entity.name:
             options.append(f"tag={render_value(entity.tag)}")
         if entity.stale != "read":
@@ -197,83 +208,89 @@ class _Module:
         if entity.items is not None:
             options.append(f"items={entity.items}")
         if entity.writes:
-            inner = "".join(f"\n    {_deeper(self._access(write))}," for write in entity.writes)
+            inner = "".join(f"\n    {_indent(self._access(write))}," for write in entity.writes)
             options.append(f"writes=({inner}\n)")
-        lines = [self._field(entity, found, table) for found in entity.fields]
+        lines = [self._field(entity, field, table) for field in entity.fields]
         for pattern in (entity.primary, *entity.patterns):
             if pattern is not None:
                 lines += ["", self._pattern(table, entity, pattern)]
         return self._class(entity.name, options, entity.description, lines)
 
-    def _field(self, entity: EntityDesign, found: FieldDesign, table: TableDesign | None) -> str:
-        kind, place = self._type(found), f"{entity.name}.{found.name}"
+    def _field(self, entity: EntityDesign, field: FieldDesign, table: TableDesign | None) -> str:
+        kind, place = self._type(field), f"{entity.name}.{field.name}"
         options = []
-        optional = found.nullable and kind != self.names["Any"]
-        if found.nullable and not found.required:
+        optional = field.nullable and kind != self.names["Any"]
+        if field.nullable and not field.required:
             options.append("default=None")
-        elif not found.required and found.lock:
+        elif not field.required and field.lock:
             options.append("default=0")
-        elif not found.required and found.tags and found.tags[0] in _EMPTY and not found.choices:
-            options.append(f"default_factory={self.n(_EMPTY[found.tags[0]])}")
-        elif not found.required:
+        elif not field.required and field.tags and field.tags[0] in _EMPTY and not field.choices:
+            options.append(f"default_factory={self.use(_EMPTY[field.tags[0]])}")
+        elif not field.required:
             self._lose("fields that had a default, and must be given now", place)
-        if found.numbered is not None:
+        if field.numbered is not None:
             self._lose("how the number of a new item is found", place)
-        if not found.choices and self._record(found.type):
-            self._lose("classes of nested records, which are dicts now", f"{place} ({found.type})")
-        if found.attribute != found.name:
-            options.append(f"name={render_value(found.attribute)}")
+        if not field.choices and self._is_record(field.type):
+            self._lose("classes of nested records, which are dicts now", f"{place} ({field.type})")
+        if field.attribute != field.name:
+            options.append(f"name={render_value(field.attribute)}")
         words = ("lock", "unique", "tenant") if table is not None else ("tenant",)
-        options += [f"{word}=True" for word in words if getattr(found, word)]
-        if found.within and table is not None:
-            options.append(f"within={render_value(found.within)}")
-        told_sizes = ((word, getattr(found, word)) for word in ("distinct", "typical_bytes"))
-        options += [f"{word}={many}" for word, many in told_sizes if many is not None]
-        if found.description:
-            options.append(f"description={render_value(found.description)}")
-        if found.length_max is not None:
-            if kind == self.names["str"] or (found.tags and found.tags[0] in _EMPTY):
-                kind = f"{self.n('Annotated')}[{kind}, {self.n('Field')}(max_length={found.length_max})]"
+        options += [f"{word}=True" for word in words if getattr(field, word)]
+        if field.within and table is not None:
+            options.append(f"within={render_value(field.within)}")
+        sizes = ((word, getattr(field, word)) for word in ("distinct", "typical_bytes"))
+        options += [f"{word}={size}" for word, size in sizes if size is not None]
+        if field.description:
+            options.append(f"description={render_value(field.description)}")
+        if field.length_max is not None:
+            if kind == self.names["str"] or (field.tags and field.tags[0] in _EMPTY):
+                kind = f"{self.use('Annotated')}[{kind}, {self.use('Field')}(max_length={field.length_max})]"
             else:
                 self._lose("how long values may be", place)
-        told = f"    {found.name}: {self.n('Attr')}[{kind}{' | None' if optional else ''}]"
+        declaration = f"    {field.name}: {self.use('Attr')}[{kind}{' | None' if optional else ''}]"
         if not options:
-            return told
-        line = f"{told} = {self.n('attr')}({', '.join(options)})"
-        return line if len(line) <= _WIDTH + 20 else f"{told} = {_deeper(_call(self.n('attr'), options))}"
+            return declaration
+        line = f"{declaration} = {self.use('attr')}({', '.join(options)})"
+        return (
+            line
+            if len(line) <= _WIDTH + 20
+            else f"{declaration} = {_indent(_call(self.use('attr'), options))}"
+        )
 
-    def _type(self, found: FieldDesign) -> str:
-        if found.choices:
-            return f"{self.n('Literal')}[{', '.join(map(render_value, found.choices))}]"
-        told = self._word(found.type)
-        if told is None:
-            told = self._typed(_BY_TAG.get(found.tags[0], "{Any}") if len(found.tags) == 1 else "{Any}")
-        return told
+    def _type(self, field: FieldDesign) -> str:
+        if field.choices:
+            return f"{self.use('Literal')}[{', '.join(map(render_value, field.choices))}]"
+        python_type = self._python_type(field.type)
+        if python_type is None:
+            python_type = self._resolve_type(
+                _BY_TAG.get(field.tags[0], "{Any}") if len(field.tags) == 1 else "{Any}"
+            )
+        return python_type
 
-    def _word(self, word: str) -> str | None:
-        """Return the type that a design's word stands for; None for a record, which it tells by name alone."""
-        if word in _TYPES:
-            return self._typed(_TYPES[word])
-        for outer, made in _CONTAINERS.items():
-            if word.startswith(f"{outer}[") and word.endswith("]"):
-                inner = self._word(word[len(outer) + 1 : -1])
+    def _python_type(self, name: str) -> str | None:
+        """Return the Python type for a type of the design; None for a record, of which only the name is known."""
+        if name in _TYPES:
+            return self._resolve_type(_TYPES[name])
+        for outer, container in _CONTAINERS.items():
+            if name.startswith(f"{outer}[") and name.endswith("]"):
+                inner = self._python_type(name[len(outer) + 1 : -1])
                 if inner is None and outer == "set":
                     return None
-                return self._typed(made).replace("…", inner or self.n("Any"))
+                return self._resolve_type(container).replace("…", inner or self.use("Any"))
         return None
 
-    def _record(self, word: str) -> bool:
-        """Tell whether a type is, or holds, a class of the application's own: no word of a design, no choices."""
+    def _is_record(self, type_name: str) -> bool:
+        """Return whether a type is, or contains, a class of the application."""
         for outer in _CONTAINERS:
-            if word.startswith(f"{outer}[") and word.endswith("]"):
-                return self._record(word[len(outer) + 1 : -1])
-        return word not in _TYPES and word.isidentifier() and word[:1].isupper()
+            if type_name.startswith(f"{outer}[") and type_name.endswith("]"):
+                return self._is_record(type_name[len(outer) + 1 : -1])
+        return type_name not in _TYPES and type_name.isidentifier() and type_name[:1].isupper()
 
     def _pattern(self, table: TableDesign, entity: EntityDesign, pattern: PatternDesign) -> str:
         key = entity.key_on(pattern.index)
         assert key is not None
         primary = pattern is entity.primary
-        options = [f'{self.n("PrimaryKey" if primary else "Query")}["{pattern.result}"]']
+        options = [f'{self.use("PrimaryKey" if primary else "Query")}["{pattern.result}"]']
         if pattern.index is None and not primary:
             options.append("on=Key")
         elif pattern.index is not None:
@@ -284,8 +301,8 @@ class _Module:
             if key.sparse:
                 options.append("sparse=True")
             if key.members:
-                values = {each.field: _plain_members(each.values) for each in key.members}
-                options.append(f"members={self._spelled(values)}")
+                values = {each.field: _python_members(each.values) for each in key.members}
+                options.append(f"members={self._render_value(values)}")
         if key.shards is not None and (pattern.index is not None or primary):
             options.append(f"shards={key.shards.count}")
         if pattern.hydrate:
@@ -294,7 +311,7 @@ class _Module:
             options.append(f"access={self._access(pattern.access)}")
         lines = [f"    {name}: {self._part(entity, name)}" for name in pattern.partition]
         lines += [
-            f"    {name}: {self.n('Sort')}[{self._part(entity, name)}] = {self.n('sort')}()"
+            f"    {name}: {self.use('Sort')}[{self._part(entity, name)}] = {self.use('sort')}()"
             for name in pattern.sorts
         ]
         text = self._class(pattern.name, options, "", lines)
@@ -314,7 +331,7 @@ class _Module:
         return self._type(entity.field(name))
 
     def _collection(self, table: TableDesign, collection: CollectionDesign) -> str:
-        options = [self.n("Collection"), f"pk={render_value(collection.partition.source)}"]
+        options = [self.use("Collection"), f"pk={render_value(collection.partition.source)}"]
         if collection.prefix:
             options.append(f"sk={render_value(collection.prefix)}")
         if collection.index is not None:
@@ -324,62 +341,64 @@ class _Module:
         first = table.entity(collection.members[0].entity)
         lines = [f"    {name}: {self._part(first, name)}" for name in collection.parts]
         for member in collection.members:
-            kind = f"{self.n('list')}[{member.entity}]" if member.many else f"{member.entity} | None"
-            lines.append(f"    {member.name}: {kind} = {self.n('found')}()")
+            kind = f"{self.use('list')}[{member.entity}]" if member.many else f"{member.entity} | None"
+            lines.append(f"    {member.name}: {kind} = {self.use('found')}()")
         return self._class(collection.name, options, collection.description, lines)
 
-    def _spelled(self, value: Any) -> str:
-        """Return a plain value as source, numbers with a fraction as this module calls them."""
-        return re.sub(r"\bDecimal\(", lambda _: f"{self.n('Decimal')}(", render_value(value))
+    def _render_value(self, value: Any) -> str:
+        """Return a value as source, with this module's name for Decimal."""
+        return re.sub(r"\bDecimal\(", lambda _: f"{self.use('Decimal')}(", render_value(value))
 
-    def _access(self, told: AccessPattern | WritePattern) -> str:
-        return self._made(told, type(told).__name__)
+    def _access(self, pattern: AccessPattern | WritePattern) -> str:
+        return self._render_call(pattern, type(pattern).__name__)
 
-    def _made(self, told: Any, name: str) -> str:
-        """Return the call that makes a plain dataclass, with what is usual left out."""
-        given = []
-        for found in fields(told):
-            value = getattr(told, found.name)
-            usual = found.default_factory() if found.default_factory is not MISSING else found.default
-            if usual is MISSING:
-                given.append(render_value(value))
-            elif value != usual:
-                given.append(f"{found.name}={render_value(value)}")
-        return _call(self.n(name), given)
+    def _render_call(self, value_object: Any, name: str) -> str:
+        """Return the call that constructs a dataclass, without arguments that equal their default."""
+        arguments = []
+        for parameter in fields(value_object):
+            value = getattr(value_object, parameter.name)
+            default = (
+                parameter.default_factory() if parameter.default_factory is not MISSING else parameter.default
+            )
+            if default is MISSING:
+                arguments.append(render_value(value))
+            elif value != default:
+                arguments.append(f"{parameter.name}={render_value(value)}")
+        return _call(self.use(name), arguments)
 
     def _class(self, name: str, options: list[str], doc: str, lines: list[str]) -> str:
         head = f"class {name}({', '.join(options)}):"
         if len(head) > _WIDTH or "\n" in head:
-            head = f"class {name}(\n" + "".join(f"    {_deeper(option)},\n" for option in options) + "):"
-        body = [f"    {_documented(doc)}", ""] if doc else []
+            head = f"class {name}(\n" + "".join(f"    {_indent(option)},\n" for option in options) + "):"
+        body = [f"    {_docstring(doc)}", ""] if doc else []
         body = body[: 1 if not lines else 2]
-        told = [*body, *lines] or ["    pass"]
-        return "\n".join((head, *told))
+        members = [*body, *lines] or ["    pass"]
+        return "\n".join((head, *members))
 
 
-def _call(name: str, given: list[str]) -> str:
-    """Return a call on a line, or with a line for each argument where it would be too long."""
-    line = f"{name}({', '.join(given)})"
+def _call(name: str, arguments: list[str]) -> str:
+    """Return a call on one line, or with one line per argument if it is too long."""
+    line = f"{name}({', '.join(arguments)})"
     if len(line) <= _WIDTH and "\n" not in line:
         return line
-    return f"{name}(\n" + "".join(f"    {_deeper(each)},\n" for each in given) + ")"
+    return f"{name}(\n" + "".join(f"    {_indent(each)},\n" for each in arguments) + ")"
 
 
-def _deeper(text: str) -> str:
-    """Return a text whose lines after the first stand four columns deeper."""
+def _indent(text: str) -> str:
+    """Return a text with every line but the first indented by four columns."""
     return text.replace("\n", "\n    ")
 
 
 def render_value(value: Any) -> str:
-    """Return a plain value as Python source, its texts in double quotes."""
+    """Return a plain value as Python source; strings have double quotes."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, tuple):
-        told = [render_value(each) for each in value]
-        line = f"({told[0]},)" if len(told) == 1 else f"({', '.join(told)})"
+        elements = [render_value(each) for each in value]
+        line = f"({elements[0]},)" if len(elements) == 1 else f"({', '.join(elements)})"
         if len(line) <= _WIDTH - 20:
             return line
-        return "(\n" + "".join(f"    {_deeper(each)},\n" for each in told) + ")"
+        return "(\n" + "".join(f"    {_indent(each)},\n" for each in elements) + ")"
     if isinstance(value, list):
         return f"[{', '.join(map(render_value, value))}]"
     if isinstance(value, dict):
@@ -389,22 +408,22 @@ def render_value(value: Any) -> str:
     return repr(value)
 
 
-def _documented(doc: str) -> str:
+def _docstring(doc: str) -> str:
     text = " ".join(doc.split()).replace("\\", "\\\\").replace('"""', "'''")
     return f'"""{text}"""' if not text.endswith('"') else f'"""{text} """'
 
 
-def _plain_members(values: tuple[Value | None, ...]) -> Any:
-    told = tuple(_plain(value) for value in values)
-    return told[0] if len(told) == 1 else told
+def _python_members(values: tuple[Value | None, ...]) -> Any:
+    members = tuple(_python_value(value) for value in values)
+    return members[0] if len(members) == 1 else members
 
 
-def _plain(value: Value | None) -> Any:
-    """Return a stored value as Python has it: of what can decide about an index's members."""
+def _python_value(value: Value | None) -> Any:
+    """Return a stored value as a Python value; only types that index members can have."""
     if value is None:
         return None
-    tag, held = next(iter(value.items()))
+    tag, content = next(iter(value.items()))
     if tag == "N":
-        number = Decimal(held)
+        number = Decimal(content)
         return int(number) if number == number.to_integral_value() else number
-    return held
+    return content

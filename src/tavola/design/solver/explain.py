@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
-from tavola.design.solver.candidates import EntityProposal, IndexKey, KeyProposal
-from tavola.design.solver.plans import IndexProposal, TableProposal
+from tavola.design.solver.proposals import EntityProposal, IndexKey, IndexProposal, KeyProposal, TableProposal
 from tavola.design.solver.questions import SolverInput, SolverQuestion
 from tavola.design.solver.tables import TableGroup
 from tavola.design.text import join_names
@@ -53,7 +52,7 @@ _TIMES = ("date", "datetime")
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """Another way, what the whole design would cost with it in a month, and why it was not taken."""
+    """An alternative to a choice: the monthly cost of the whole design with it, and why it was not chosen."""
 
     place: str
     what: str
@@ -63,231 +62,252 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One decision: where, which pattern it follows, and why, with what else was weighed."""
+    """One decision: its place in the design, the pattern it follows, the reason, and alternatives."""
 
     place: str
     pattern: Pattern
     sentence: str
-    amount: Decimal | None  # what this place costs in a month; None: another choice of the same place says it
-    instead: tuple[Alternative, ...] = ()
+    amount: Decimal | None  # monthly cost of this place; None if another choice of the same place has it
+    alternatives: tuple[Alternative, ...] = ()
 
 
 def explain_table(
-    household: TableGroup, plan: TableProposal, table: TableDesign, subject: SolverInput, amount: Decimal
+    group: TableGroup, plan: TableProposal, table: TableDesign, subject: SolverInput, amount: Decimal
 ) -> Choice:
-    """Return why a table's own keys are as they are."""
-    together = list({q.name: q for each in plan.entities for q in each.served if q.several}.values())
-    if together:
-        wide = max(together, key=lambda question: len(question.entities))
-        partition = _spelled(table, table.entity(wide.entities[0]).key)
+    """Explain the keys of a table."""
+    shared = list(
+        {q.name: q for each in plan.entities for q in each.served if q.has_several_entities}.values()
+    )
+    if shared:
+        widest = max(shared, key=lambda question: len(question.entities))
+        partition = _key_text(table, table.entity(widest.entities[0]).key)
         what = (
-            f"{join_names(wide.entities)} share the partition {partition}, so that {_quoted(together)} "
-            f"{'is one query' if len(together) == 1 else 'are one query each'}"
+            f"{join_names(widest.entities)} share the partition {partition}, so that {_quote_titles(shared)} "
+            f"{'is one query' if len(shared) == 1 else 'are one query each'}"
         )
-        return Choice(table.label, "Single-Table Design", f"{what}; {_served(plan)}.", amount)
+        return Choice(table.label, "Single-Table Design", f"{what}; {_describe_served(plan)}.", amount)
     if len(plan.entities) > 1:
-        what = f"its {len(plan.entities)} entities are in one table because {household.reason}"
-        return Choice(table.label, "Shared Table", f"{what}; {_served(plan)}.", amount)
+        what = f"its {len(plan.entities)} entities are in one table because {group.reason}"
+        return Choice(table.label, "Shared Table", f"{what}; {_describe_served(plan)}.", amount)
     only = plan.entities[0]
     if plan.base_shards.get(only.entity, 1) > 1:
-        pattern, what = _spread_told(plan, only, subject)
-        return Choice(table.label, pattern, f"{what}; {_served(plan)}.", amount)
-    levels = _levels(only.base, only.served)
+        pattern, what = _explain_spread(plan, only, subject)
+        return Choice(table.label, pattern, f"{what}; {_describe_served(plan)}.", amount)
+    hierarchical = _has_levels(only.base, only.served)
     pattern = (
-        "Composite Sort Key" if levels else "Partition and Sort Key" if only.base.sorts else "Simple Key"
+        "Composite Sort Key"
+        if hierarchical
+        else "Partition and Sort Key"
+        if only.base.sorts
+        else "Simple Key"
     )
-    kind = "its own attributes are the key" if plan.plain else "a template makes the key"
-    deep = f", asked level by level: {', '.join(only.base.sorts)}" if levels else ""
-    what = f"{only.entity} is alone here, since {household.reason}; {kind}{deep}"
-    return Choice(table.label, pattern, f"{what}; {_served(plan)}.", amount)
+    kind = "its own attributes are the key" if plan.native else "a template makes the key"
+    deep = f", asked level by level: {', '.join(only.base.sorts)}" if hierarchical else ""
+    what = f"{only.entity} is alone here, since {group.reason}; {kind}{deep}"
+    return Choice(table.label, pattern, f"{what}; {_describe_served(plan)}.", amount)
 
 
 def explain_shards(plan: TableProposal, table: TableDesign, subject: SolverInput) -> Iterator[Choice]:
-    """Give why keys in a table of several entities are spread, an entity each."""
+    """Yield a choice for each sharded entity of a table with several."""
     for each in plan.entities:
         if len(plan.entities) > 1 and plan.base_shards.get(each.entity, 1) > 1:
-            pattern, what = _spread_told(plan, each, subject)
+            pattern, what = _explain_spread(plan, each, subject)
             yield Choice(table.label, pattern, f"{what}.", None)
 
 
-def _spread_told(plan: TableProposal, each: EntityProposal, subject: SolverInput) -> tuple[Pattern, str]:
+def _explain_spread(plan: TableProposal, each: EntityProposal, subject: SolverInput) -> tuple[Pattern, str]:
     entity = subject.entities[each.entity]
     spread = plan.base_shards[each.entity]
     partition = " and ".join(each.base.partition) or f"all {each.entity}"
-    told = f"one {partition} of {each.entity} would get more than a partition takes, so its key is spread over {spread} shards"
-    return ("Composite Key + Sharding" if _timed(entity, each.base.sorts) else "Write Sharding"), told
+    reason = f"one {partition} of {each.entity} would get more than a partition takes, so its key is spread over {spread} shards"
+    return (
+        "Composite Key + Sharding" if _is_time_series(entity, each.base.sorts) else "Write Sharding"
+    ), reason
 
 
-def _levels(key: KeyProposal, questions: Sequence[SolverQuestion]) -> bool:
-    """Tell whether a sort key has levels: two fields or more, of which some question fixes the first ones."""
+def _has_levels(key: KeyProposal, questions: Sequence[SolverQuestion]) -> bool:
+    """Return whether a sort key is a hierarchy: two fields or more, and some question gives the first ones."""
     if len(key.sorts) < 2:
         return False
-    told = (
+    conditions = (
         {*question.fixed[0], *(member.field for member in question.members)}
         for question in questions
-        if not question.single and not question.several
+        if not question.single and not question.has_several_entities
     )
-    return any(key.sorts[0] in given for given in told)
+    return any(key.sorts[0] in fields for fields in conditions)
 
 
-def _served(plan: TableProposal) -> str:
-    """Return what the table itself answers, in a clause."""
+def _describe_served(plan: TableProposal) -> str:
+    """Return a clause about what the table itself answers."""
     gets = [q for each in plan.entities for q in each.served if q.single]
-    queries = [q for each in plan.entities for q in each.served if not q.single and not q.several]
-    told = []
+    queries = [
+        q for each in plan.entities for q in each.served if not q.single and not q.has_several_entities
+    ]
+    clauses = []
     if gets:
-        told.append(
+        clauses.append(
             f"{len(gets)} question{'s' if len(gets) > 1 else ''} for one item {'are gets' if len(gets) > 1 else 'is a get'}"
         )
     if queries:
-        told.append(f"{_quoted(queries)} run{'s' if len(queries) == 1 else ''} along the sort key")
-    return " and ".join(told) or "nothing is asked of it alone"
+        clauses.append(f"{_quote_titles(queries)} run{'s' if len(queries) == 1 else ''} along the sort key")
+    return " and ".join(clauses) or "nothing is asked of it alone"
 
 
 def explain_index(
     plan: TableProposal,
     index: IndexProposal,
-    made: IndexDesign,
+    index_design: IndexDesign,
     table: TableDesign,
     subject: SolverInput,
     amount: Decimal,
 ) -> Choice:
-    """Return why an index is as it is."""
-    place = f"{table.label}.{made.label}"
-    pattern, because = _pattern(plan, index, subject)
-    keys = " and ".join(_key_told(table, block, made) for block in index.blocks)
-    questions = [question for block in index.blocks for question in block.questions]
-    sentence = f"{keys} serve{'s' if len(index.blocks) == 1 else ''} {_quoted(questions)}: {because}; {_projected(index, made)}."
+    """Explain an index."""
+    place = f"{table.label}.{index_design.label}"
+    pattern, because = _explain_pattern(plan, index, subject)
+    keys = " and ".join(_index_key_text(table, index_key, index_design) for index_key in index.keys)
+    questions = [question for index_key in index.keys for question in index_key.questions]
+    sentence = f"{keys} serve{'s' if len(index.keys) == 1 else ''} {_quote_titles(questions)}: {because}; {_describe_contents(index, index_design)}."
     return Choice(place, pattern, sentence, amount)
 
 
-def _pattern(plan: TableProposal, index: IndexProposal, subject: SolverInput) -> tuple[Pattern, str]:
-    for block in index.blocks:
-        entity = subject.entities[block.entity]
-        shards = index.shards.get(block.entity, 1)
+def _explain_pattern(plan: TableProposal, index: IndexProposal, subject: SolverInput) -> tuple[Pattern, str]:
+    for index_key in index.keys:
+        entity = subject.entities[index_key.entity]
+        shards = index.shards.get(index_key.entity, 1)
         if shards > 1:
-            timed = _timed(entity, block.key.sorts)
-            told = f"{_hot(block, entity)} would get more than a partition takes, so it is spread over {shards} shards"
-            return ("Composite Key + Sharding" if timed else "Write Sharding"), told
-    if len(index.blocks) > 1:
-        told = f"{join_names([b.entity for b in index.blocks])} share it, told apart by their keys"
-        both = [b.entity for b in index.blocks if _both_sides(plan, b, subject)]
-        if both:
-            told += f"; {join_names(both)} {'is' if len(both) == 1 else 'are'} asked from both sides, as an adjacency list is"
-        return "GSI Overloading", told
-    block = index.blocks[0]
-    entity = subject.entities[block.entity]
+            timed = _is_time_series(entity, index_key.key.sorts)
+            reason = f"{_hot(index_key, entity)} would get more than a partition takes, so it is spread over {shards} shards"
+            return ("Composite Key + Sharding" if timed else "Write Sharding"), reason
+    if len(index.keys) > 1:
+        reason = f"{join_names([b.entity for b in index.keys])} share it, told apart by their keys"
+        two_sided = [b.entity for b in index.keys if _is_adjacency(plan, b, subject)]
+        if two_sided:
+            reason += f"; {join_names(two_sided)} {'is' if len(two_sided) == 1 else 'are'} asked from both sides, as an adjacency list is"
+        return "GSI Overloading", reason
+    index_key = index.keys[0]
+    entity = subject.entities[index_key.entity]
     if index.local:
         return "Local Index", "it must see every write before it, which of indexes only a local one does"
-    if _both_sides(plan, block, subject):
-        base = plan.entity(block.entity).base
-        other = [name for name in base.fields if name not in block.key.partition]
+    if _is_adjacency(plan, index_key, subject):
+        base = plan.entity(index_key.entity).base
+        other = [name for name in base.fields if name not in index_key.key.partition]
         return "Adjacency List", (
-            f"{' and '.join(other)} and {' and '.join(block.key.partition)} tell one {block.entity} together and are each "
+            f"{' and '.join(other)} and {' and '.join(index_key.key.partition)} tell one {index_key.entity} together and are each "
             "asked by themselves, so the index looks from the other side"
         )
-    if block.key.members:
-        told = " and ".join(describe_members(block.key.members))
-        return "Sparse Indexes", f"only items are in it where {told}, and the others cost it nothing"
-    absent = [name for name in block.key.fields if entity.field(name).nullable]
-    if absent:
-        told = f"only items that have {' and '.join(absent)} are in it, and the others cost it nothing"
-        return "Sparse Indexes", told
-    given = {name for question in block.questions for name in _given(question)}
-    chosen = next((name for name in block.key.fields if name in given and entity.field(name).choices), None)
+    if index_key.key.members:
+        reason = " and ".join(describe_members(index_key.key.members))
+        return "Sparse Indexes", f"only items are in it where {reason}, and the others cost it nothing"
+    nullable = [name for name in index_key.key.fields if entity.field(name).nullable]
+    if nullable:
+        reason = f"only items that have {' and '.join(nullable)} are in it, and the others cost it nothing"
+        return "Sparse Indexes", reason
+    condition_fields = {name for question in index_key.questions for name in _condition_fields(question)}
+    chosen = next(
+        (name for name in index_key.key.fields if name in condition_fields and entity.field(name).choices),
+        None,
+    )
     if chosen is not None:
-        many = len(entity.field(chosen).choices or ())
-        return "GSI with Status Prefix", f"{chosen} is one of {many} values and is asked for with equality"
-    if _levels(block.key, block.questions):
-        return "Composite Sort Key", f"it is asked level by level: {', '.join(block.key.sorts)}"
-    run = f", in the order of {', '.join(block.key.sorts)}" if block.key.sorts else ""
-    by = " and ".join(block.key.partition)
-    asked = f"{block.entity} is asked by {by}{run}" if by else f"all {block.entity} are asked for{run}"
-    return "Secondary Index", f"{asked}, which the table's own key does not give"
+        count = len(entity.field(chosen).choices or ())
+        return "GSI with Status Prefix", f"{chosen} is one of {count} values and is asked for with equality"
+    if _has_levels(index_key.key, index_key.questions):
+        return "Composite Sort Key", f"it is asked level by level: {', '.join(index_key.key.sorts)}"
+    order = f", in the order of {', '.join(index_key.key.sorts)}" if index_key.key.sorts else ""
+    partition = " and ".join(index_key.key.partition)
+    access = (
+        f"{index_key.entity} is asked by {partition}{order}"
+        if partition
+        else f"all {index_key.entity} are asked for{order}"
+    )
+    return "Secondary Index", f"{access}, which the table's own key does not give"
 
 
-def _given(question: SolverQuestion) -> tuple[str, ...]:
+def _condition_fields(question: SolverQuestion) -> tuple[str, ...]:
     return (*question.fixed[0], *(member.field for member in question.members))
 
 
-def _both_sides(plan: TableProposal, block: IndexKey, subject: SolverInput) -> bool:
-    """Tell whether an entity relates two things and is asked by each: an index by one half of what tells it apart."""
-    base = plan.entity(block.entity).base
-    entity = subject.entities[block.entity]
-    half = set(block.key.partition)
+def _is_adjacency(plan: TableProposal, index_key: IndexKey, subject: SolverInput) -> bool:
+    """Return whether an entity relates two things and is queried by each: the index has one part of its identity, a question the other."""
+    base = plan.entity(index_key.entity).base
+    entity = subject.entities[index_key.entity]
+    half = set(index_key.key.partition)
     other = set(base.fields) - half
-    if not half or not half < set(base.fields) or half == set(base.partition) or block.together:
+    if not half or not half < set(base.fields) or half == set(base.partition) or index_key.shared_questions:
         return False
     if any(entity.field(n).choices or entity.field(n).key_kind in _TIMES for n in base.fields):
-        return False  # a status or a time is nothing that is related
+        return False  # a status or a time is not a related thing
     return any(
-        set(question.equal(block.entity)) == other
+        set(question.equal_fields(index_key.entity)) == other
         for question in subject.questions
-        if block.entity in question.entities and not question.single
+        if index_key.entity in question.entities and not question.single
     )
 
 
 def describe_members(members: Sequence[Membership]) -> list[str]:
-    """Return which values let an item into an index, a clause for each field."""
-    told = []
+    """Return which values an item must have to be in an index, a clause per field."""
+    clauses = []
     for member in members:
         values = ["absent" if each is None else str(next(iter(each.values()))) for each in member.values]
-        told.append(f"{member.field} is {' or '.join(values)}")
-    return told
+        clauses.append(f"{member.field} is {' or '.join(values)}")
+    return clauses
 
 
-def _hot(block: IndexKey, entity: EntityDesign) -> str:
-    if not block.key.partition:
+def _hot(index_key: IndexKey, entity: EntityDesign) -> str:
+    if not index_key.key.partition:
         return f"one partition of all {entity.name}"
-    return f"one {' and '.join(block.key.partition)}"
+    return f"one {' and '.join(index_key.key.partition)}"
 
 
-def _key_told(table: TableDesign, block: IndexKey, index: IndexDesign) -> str:
-    key = table.entity(block.entity).key_on(index.name)
-    return _spelled(table, key, whole=True)
+def _index_key_text(table: TableDesign, index_key: IndexKey, index: IndexDesign) -> str:
+    key = table.entity(index_key.entity).key_on(index.name)
+    return _key_text(table, key, whole=True)
 
 
-def _spelled(table: TableDesign, key: KeyDesign | None, *, whole: bool = False) -> str:
-    """Return a key as it is written."""
+def _key_text(table: TableDesign, key: KeyDesign | None, *, whole: bool = False) -> str:
+    """Return a key's templates and attributes, without shard suffixes."""
     assert key is not None
     sources = key.sources if whole else key.hash
-    told = [source.template.source if source.template is not None else source.attribute for source in sources]
-    return " / ".join(text.replace(f"{table.settings.delimiter}{{__shard__:04}}", "") for text in told)
+    parts = [
+        source.template.source if source.template is not None else source.attribute for source in sources
+    ]
+    return " / ".join(text.replace(f"{table.settings.delimiter}{{__shard__:04}}", "") for text in parts)
 
 
-def _projected(index: IndexProposal, made: IndexDesign) -> str:
-    whole = any(question.wanted is None for block in index.blocks for question in block.questions)
-    asked = len(index.hydrated)
-    fetched = f", and whole items are fetched for {asked} question{'s' if asked > 1 else ''}" if asked else ""
-    if made.projection == "ALL":
+def _describe_contents(index: IndexProposal, index_design: IndexDesign) -> str:
+    whole = any(
+        question.result_fields is None for index_key in index.keys for question in index_key.questions
+    )
+    count = len(index.hydrated)
+    fetched = f", and whole items are fetched for {count} question{'s' if count > 1 else ''}" if count else ""
+    if index_design.projection == "ALL":
         return "it holds whole items" + (", so that nothing is fetched" if whole else "")
-    if made.projection == "KEYS_ONLY":
+    if index_design.projection == "KEYS_ONLY":
         return f"it holds keys alone{fetched}"
-    many = len(made.projection)
-    return f"it holds the {many} attribute{'s' if many > 1 else ''} that {'are' if many > 1 else 'is'} read{fetched}"
+    attributes = len(index_design.projection)
+    return f"it holds the {attributes} attribute{'s' if attributes > 1 else ''} that {'are' if attributes > 1 else 'is'} read{fetched}"
 
 
 def describe_projection(index: IndexProposal, chosen: IndexProposal) -> str:
-    """Return a way of projecting, and of keying, as an alternative names it."""
-    told = _projection_told(index)
+    """Name another projection or key style as an alternative."""
+    text = _projection_text(index)
     if index.native == chosen.native:
-        return told
-    return f"{told}, keyed by {'its own attributes' if index.native else 'templates'}"
+        return text
+    return f"{text}, keyed by {'its own attributes' if index.native else 'templates'}"
 
 
-def _projection_told(index: IndexProposal) -> str:
+def _projection_text(index: IndexProposal) -> str:
     if index.projection == "ALL":
         return "whole items projected"
     if index.projection == "KEYS_ONLY":
         return "keys alone projected, whole items fetched" if index.hydrated else "keys alone projected"
-    told = f"{len(index.projection)} attributes projected"
-    return f"{told}, whole items fetched" if index.hydrated else told
+    text = f"{len(index.projection)} attributes projected"
+    return f"{text}, whole items fetched" if index.hydrated else text
 
 
-def explain_projection(index: IndexProposal, chosen: IndexProposal, dearer: Decimal) -> str:
-    """Return why another way of projecting was not taken."""
-    more = "costs the same" if dearer < Decimal("0.01") else f"costs {dearer:,.2f} more"
-    if chosen.native and not index.native and dearer < Decimal("0.01"):
+def explain_projection(index: IndexProposal, chosen: IndexProposal, extra: Decimal) -> str:
+    """Return why an alternative projection was not chosen."""
+    more = "costs the same" if extra < Decimal("0.01") else f"costs {extra:,.2f} more"
+    if chosen.native and not index.native and extra < Decimal("0.01"):
         return f"{more}: attributes of the key would be written beside those that are there"
     if index.hydrated and not chosen.hydrated:
         return f"{more}: every item of an answer is read a second time, from the table"
@@ -299,36 +319,39 @@ def explain_projection(index: IndexProposal, chosen: IndexProposal, dearer: Deci
 
 
 def describe_other_keys(plan: TableProposal, chosen: TableProposal) -> str:
-    """Return what keys another plan has than the one that was chosen, as an alternative names it."""
-    here, there = (
-        {q.name: q for e in each.entities for q in e.served if q.several} for each in (plan, chosen)
+    """Describe the keys of a proposal that differ from the chosen ones."""
+    served, chosen_served = (
+        {q.name: q for e in each.entities for q in e.served if q.has_several_entities}
+        for each in (plan, chosen)
     )
-    moved = [there[name] for name in there if name not in here]
-    if moved:
-        return f"{_quoted(moved)} from an index instead of the table"
-    told = []
-    for each, was in zip(plan.entities, chosen.entities, strict=True):
-        if each.base != was.base:
-            told.append(_entity_told(each))
-        elif len(each.blocks) != len(was.blocks):
-            keys = "key" if len(each.blocks) == 1 else "keys"
-            told.append(f"{len(each.blocks)} index {keys} of {each.entity} instead of {len(was.blocks)}")
-    return "; ".join(told)
+    moved_questions = [chosen_served[name] for name in chosen_served if name not in served]
+    if moved_questions:
+        return f"{_quote_titles(moved_questions)} from an index instead of the table"
+    differences = []
+    for each, chosen_entity in zip(plan.entities, chosen.entities, strict=True):
+        if each.base != chosen_entity.base:
+            differences.append(_describe_keys(each))
+        elif len(each.index_keys) != len(chosen_entity.index_keys):
+            keys = "key" if len(each.index_keys) == 1 else "keys"
+            differences.append(
+                f"{len(each.index_keys)} index {keys} of {each.entity} instead of {len(chosen_entity.index_keys)}"
+            )
+    return "; ".join(differences)
 
 
-def _entity_told(plan: EntityProposal) -> str:
-    told = " and ".join(plan.base.partition) or "one partition for all"
+def _describe_keys(plan: EntityProposal) -> str:
+    partition = " and ".join(plan.base.partition) or "one partition for all"
     if len(plan.base.partition) > 1 and not plan.base.sorts:
-        return f"{plan.entity} with {told} in the partition key, and no sort key"
-    return f"{plan.entity} keyed by {told}" + (
+        return f"{plan.entity} with {partition} in the partition key, and no sort key"
+    return f"{plan.entity} keyed by {partition}" + (
         f", then {', '.join(plan.base.sorts)}" if plan.base.sorts else ""
     )
 
 
-def _timed(entity: EntityDesign, sorts: Sequence[str]) -> bool:
+def _is_time_series(entity: EntityDesign, sorts: Sequence[str]) -> bool:
     return bool(sorts) and entity.field(sorts[0]).key_kind in _TIMES
 
 
-def _quoted(questions: Sequence[SolverQuestion]) -> str:
+def _quote_titles(questions: Sequence[SolverQuestion]) -> str:
     titles = [f"“{question.title}”" for question in questions]
     return join_names(titles if len(titles) <= 4 else [*titles[:3], f"{len(titles) - 3} more"])

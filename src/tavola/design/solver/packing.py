@@ -8,14 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain, combinations
 
 from tavola.design.solver.assembly import ViewRegistry, assemble_table
-from tavola.design.solver.candidates import EntityProposal, IndexKey
 from tavola.design.solver.conditions import fits_key_attribute, fits_template
-from tavola.design.solver.plans import IndexProposal, Projection, Style, TableProposal
 from tavola.design.solver.pricing import UnitRates, former_shards, note_unknown_heat, shards_needed
+from tavola.design.solver.proposals import (
+    EntityProposal,
+    IndexKey,
+    IndexProposal,
+    Projection,
+    Style,
+    TableProposal,
+)
 from tavola.design.solver.questions import SolverInput, SolverQuestion
 from tavola.limits import (
     MULTI_KEY_ATTRIBUTES_MAX,
@@ -25,8 +30,8 @@ from tavola.limits import (
 from tavola.model.document import EntityDesign, TableDesign
 from tavola.model.sizes import VERSION_ATTRIBUTE
 
-_NODES_MAX = 3_000  # of the tree of packings that are looked at; beyond, the best so far stands
-_HYDRATED_APART_MAX = 4
+_NODES_MAX = 3_000  # search nodes visited before the best packing so far is returned
+_HYDRATION_SUBSETS_MAX = 4  # with more questions, whole items are fetched for all of them or none
 CENT = 0.005
 
 
@@ -36,7 +41,7 @@ class IndexGroup:
 
     index: IndexProposal
     price: float
-    others: tuple[tuple[IndexProposal, float], ...] = ()  # other ways, the next cheapest first
+    others: tuple[tuple[IndexProposal, float], ...] = ()  # other projections, the next cheapest first
 
 
 class Packer:
@@ -60,19 +65,19 @@ class Packer:
         self._hot: dict[object, bool] = {}
         self._identities = {name: subject.identities(name) for name in names}
 
-    # Prices of one entity by itself, which add up: what one has in an index is no other's.
+    # Prices of single entities. They add up, because entities share no index entries.
 
-    def alone(self, plan: EntityProposal) -> float:
+    def price_without_indexes(self, plan: EntityProposal) -> float:
         """Return the monthly price of an entity without its indexes."""
         key = ("base", plan.entity, plan.base, _names(plan.served))
         if key not in self._prices:
-            self._prices[key] = self.rates.month(self.table(plan, ()))
+            self._prices[key] = self.rates.monthly_price(self.single_entity_table(plan, ()))
         return self._prices[key]
 
-    def _added(self, plan: EntityProposal, index: IndexProposal) -> float:
-        """Return what an index adds to the cost of one entity."""
-        block = index.block(plan.entity)
-        assert block is not None
+    def _index_price(self, plan: EntityProposal, index: IndexProposal) -> float:
+        """Return what an index adds to the monthly price of one entity."""
+        index_key = index.key_of(plan.entity)
+        assert index_key is not None
         entity = self.subject.entities[plan.entity]
         projection: object = index.projection
         if isinstance(index.projection, tuple):
@@ -82,40 +87,44 @@ class Packer:
         key = (
             plan.entity,
             plan.base,
-            block.key.text,
-            _names(block.questions),
+            index_key.key.text,
+            _names(index_key.questions),
             projection,
             hydrated,
             index.native,
         )
         if key not in self._prices:
-            lone = IndexProposal(
-                (block,),
+            alone = IndexProposal(
+                (index_key,),
                 index.projection,
                 hydrated,
                 index.native,
                 {plan.entity: index.shards.get(plan.entity, 1)},
             )
-            self._prices[key] = self.rates.month(self.table(plan, (lone,))) - self.alone(plan)
+            self._prices[key] = self.rates.monthly_price(
+                self.single_entity_table(plan, (alone,))
+            ) - self.price_without_indexes(plan)
         return self._prices[key]
 
-    def table(self, plan: EntityProposal, indexes: tuple[IndexProposal, ...]) -> TableDesign:
+    def single_entity_table(self, plan: EntityProposal, indexes: tuple[IndexProposal, ...]) -> TableDesign:
         """Return a table of one entity, to price its keys."""
         shards = {plan.entity: self.base_shards(plan)}
-        return self._table(TableProposal(self.label, self.home, (plan,), indexes, self.plain(plan), shards))
+        return self._assemble(
+            TableProposal(self.label, self.home, (plan,), indexes, self.has_native_key(plan), shards)
+        )
 
-    def _table(self, plan: TableProposal) -> TableDesign:
+    def _assemble(self, plan: TableProposal) -> TableDesign:
         views = ViewRegistry(dict(self.known_views), set(self.subject.entities))
-        return assemble_table(plan, self.subject, views, collections=False)
+        return assemble_table(plan, self.subject, views, with_collections=False)
 
     def base_shards(self, plan: EntityProposal) -> int:
-        """Return over how many shards an entity's table key is spread so that no partition is too hot."""
-        if any(question.several for question in plan.served):
+        """Return how many shards an entity's table key needs so that no partition is too hot."""
+        if any(question.has_several_entities for question in plan.served):
             return 1  # a collection is one partition
         key = (plan.entity, plan.base, _names(plan.served))
         if key not in self._shards:
             entity = self.subject.entities[plan.entity]
-            table = self._table(TableProposal(self.label, self.home, (plan,)))
+            table = self._assemble(TableProposal(self.label, self.home, (plan,)))
             self._shards[key] = shards_needed(
                 table,
                 table.entities[0],
@@ -125,17 +134,17 @@ class Packer:
             )
         return self._shards[key]
 
-    def crowded(self, plan: EntityProposal) -> bool:
+    def may_be_hot(self, plan: EntityProposal) -> bool:
         """Return whether a partition of the table may be too hot."""
         key = (plan.entity, plan.base, _names(plan.served))
         if key not in self._hot:
-            table = self._table(TableProposal(self.label, self.home, (plan,)))
-            told = note_unknown_heat(table, table.entities[0], None, self._identities[plan.entity])
-            self._hot[key] = told is not None or self.base_shards(plan) > 1
+            table = self._assemble(TableProposal(self.label, self.home, (plan,)))
+            note = note_unknown_heat(table, table.entities[0], None, self._identities[plan.entity])
+            self._hot[key] = note is not None or self.base_shards(plan) > 1
         return self._hot[key]
 
-    def plain(self, plan: EntityProposal) -> bool:
-        """Return whether the attributes of the only entity can be the table's key."""
+    def has_native_key(self, plan: EntityProposal) -> bool:
+        """Return whether the attributes of the table's only entity can be its key."""
         if len(self.names) > 1 or self.style == "overloaded":
             return False
         if len(plan.base.partition) != 1 or len(plan.base.sorts) > 1:
@@ -146,182 +155,207 @@ class Packer:
             and self.base_shards(plan) == 1
         )
 
-    # Groups of blocks in one index.
+    # Index keys that share an index.
 
-    def group(self, plans: dict[str, EntityProposal], blocks: tuple[IndexKey, ...]) -> IndexGroup | None:
+    def best_index(self, plans: dict[str, EntityProposal], keys: tuple[IndexKey, ...]) -> IndexGroup | None:
         """Return the cheapest index for some index keys; None if no index can hold them together."""
-        key = tuple((plans[b.entity].base, b.entity, b.key.text, _names(b.questions)) for b in blocks)
+        key = tuple((plans[b.entity].base, b.entity, b.key.text, _names(b.questions)) for b in keys)
         if key not in self._groups:
-            self._groups[key] = self._group(plans, blocks)
+            self._groups[key] = self._find_best_index(plans, keys)
         return self._groups[key]
 
-    def _group(self, plans: dict[str, EntityProposal], blocks: tuple[IndexKey, ...]) -> IndexGroup | None:
-        if len({block.entity for block in blocks}) < len(blocks) or len({b.local for b in blocks}) > 1:
+    def _find_best_index(
+        self, plans: dict[str, EntityProposal], keys: tuple[IndexKey, ...]
+    ) -> IndexGroup | None:
+        if len({index_key.entity for index_key in keys}) < len(keys) or len({b.local for b in keys}) > 1:
             return None
-        told: list[tuple[float, int, bool, int, IndexProposal]] = []
-        for native in self._forms(plans, blocks):
-            for rank, (projection, hydrated) in enumerate(self._projections(plans, blocks, native)):
-                index = IndexProposal(blocks, projection, hydrated, native)
-                if not native and not blocks[0].local:
-                    index = self._sharded(plans, index)
-                price = sum(self._added(plans[block.entity], index) for block in blocks)
-                told.append((round(price / CENT) * CENT, len(hydrated), not native, rank, index))
-        if not told:
+        candidates: list[tuple[float, int, bool, int, IndexProposal]] = []
+        for native in self._key_styles(plans, keys):
+            for rank, (projection, hydrated) in enumerate(self._projections(plans, keys, native)):
+                index = IndexProposal(keys, projection, hydrated, native)
+                if not native and not keys[0].local:
+                    index = self._add_shards(plans, index)
+                price = sum(self._index_price(plans[index_key.entity], index) for index_key in keys)
+                candidates.append((round(price / CENT) * CENT, len(hydrated), not native, rank, index))
+        if not candidates:
             return None
-        told.sort(key=lambda each: each[:4])
-        best = told[0][4]
-        price = sum(self._added(plans[block.entity], best) for block in blocks)
-        return IndexGroup(best, price, tuple((index, cost) for cost, _, _, _, index in told[1:]))
+        candidates.sort(key=lambda each: each[:4])
+        best = candidates[0][4]
+        price = sum(self._index_price(plans[index_key.entity], best) for index_key in keys)
+        return IndexGroup(best, price, tuple((index, cost) for cost, _, _, _, index in candidates[1:]))
 
-    def _forms(self, plans: dict[str, EntityProposal], blocks: tuple[IndexKey, ...]) -> list[bool]:
-        """Return how an index may be written: natively, or by templates."""
-        native = self.style != "overloaded" and self._native(plans, blocks)
+    def _key_styles(self, plans: dict[str, EntityProposal], index_keys: tuple[IndexKey, ...]) -> list[bool]:
+        """Return how an index can be keyed, native (True) first: by the items' own attributes, or by templates."""
+        native = self.style != "overloaded" and self._can_be_native(plans, index_keys)
         if native:
-            sharded = self._sharded(plans, IndexProposal(blocks, "ALL"))
+            sharded = self._add_shards(plans, IndexProposal(index_keys, "ALL"))
             native = not sharded.shards
-        made = all(
-            fits_template(self.subject.entities[block.entity].field(name))
-            for block in blocks
-            for name in block.key.fields
+        fit_templates = all(
+            fits_template(self.subject.entities[index_key.entity].field(name))
+            for index_key in index_keys
+            for name in index_key.key.fields
         )
         if native:
-            return [True, False] if made and self.style == "auto" else [True]
-        return [False] if made else []
+            return [True, False] if fit_templates and self.style == "auto" else [True]
+        return [False] if fit_templates else []
 
-    def _native(self, plans: dict[str, EntityProposal], blocks: tuple[IndexKey, ...]) -> bool:
-        """Tell whether an entity's own attributes can be an index's key, and no other entity has them all."""
-        if len(blocks) != 1 or blocks[0].local:
+    def _can_be_native(self, plans: dict[str, EntityProposal], index_keys: tuple[IndexKey, ...]) -> bool:
+        """Return whether an entity's own attributes can be the index key, and no other entity of the table has all of them."""
+        if len(index_keys) != 1 or index_keys[0].local:
             return False
-        block = blocks[0]
-        entity, key = self.subject.entities[block.entity], block.key
-        most = MULTI_KEY_ATTRIBUTES_MAX
-        if not 1 <= len(key.partition) <= most or len(key.sorts) > most or key.members or block.together:
+        index_key = index_keys[0]
+        entity, key = self.subject.entities[index_key.entity], index_key.key
+        limit = MULTI_KEY_ATTRIBUTES_MAX
+        if (
+            not 1 <= len(key.partition) <= limit
+            or len(key.sorts) > limit
+            or key.members
+            or index_key.shared_questions
+        ):
             return False
         if not all(fits_key_attribute(entity.field(name)) for name in key.fields):
             return False
-        if self.plain(plans[block.entity]) and key.fields == plans[block.entity].base.fields:
+        if self.has_native_key(plans[index_key.entity]) and key.fields == plans[index_key.entity].base.fields:
             return False
-        own = {(found := entity.field(name)).attribute: found.tags for name in key.fields}
-        if self.home is not None and self.home.settings.tag in own:
+        key_attributes = {(found := entity.field(name)).attribute: found.tags for name in key.fields}
+        if self.home is not None and self.home.settings.tag in key_attributes:
             return False
         for name in self.names:
-            others = {found.attribute: found.tags for found in self.subject.entities[name].fields}
-            if name != block.entity and own.keys() <= others.keys():
-                return False  # its items would stand in the index as well
-            if any(others.get(attribute, tags) != tags for attribute, tags in own.items()):
-                return False  # its items could not be written: a key's attribute is of one type
+            attributes = {found.attribute: found.tags for found in self.subject.entities[name].fields}
+            if name != index_key.entity and key_attributes.keys() <= attributes.keys():
+                return False  # its items would be in the index as well
+            if any(attributes.get(attribute, tags) != tags for attribute, tags in key_attributes.items()):
+                return False  # its items could not be written: a key attribute has one type
         return True
 
-    def _sharded(self, plans: dict[str, EntityProposal], index: IndexProposal) -> IndexProposal:
+    def _add_shards(self, plans: dict[str, EntityProposal], index: IndexProposal) -> IndexProposal:
         shards = {}
-        for block in index.blocks:
-            if block.together:
+        for index_key in index.keys:
+            if index_key.shared_questions:
                 continue  # a collection is one partition
-            count = self._block_shards(plans[block.entity], block, index)
+            count = self._index_shards(plans[index_key.entity], index_key, index)
             if count > 1:
-                shards[block.entity] = count
-        return IndexProposal(index.blocks, index.projection, index.hydrated, index.native, shards)
+                shards[index_key.entity] = count
+        return IndexProposal(index.keys, index.projection, index.hydrated, index.native, shards)
 
-    def _block_shards(self, plan: EntityProposal, block: IndexKey, index: IndexProposal) -> int:
-        entity = self.subject.entities[block.entity]
+    def _index_shards(self, plan: EntityProposal, index_key: IndexKey, index: IndexProposal) -> int:
+        entity = self.subject.entities[index_key.entity]
         own = {found.attribute for found in entity.fields}
         projected = index.projection
         if isinstance(projected, tuple):
             projected = tuple(name for name in projected if name in own) or "KEYS_ONLY"
         hydrated = frozenset(each for each in index.hydrated if each[0] == plan.entity)
-        key = (block.entity, plan.base, block.key.text, _names(block.questions), projected, hydrated)
+        key = (
+            index_key.entity,
+            plan.base,
+            index_key.key.text,
+            _names(index_key.questions),
+            projected,
+            hydrated,
+        )
         if key not in self._shards:
-            table = self.table(plan, (IndexProposal((block,), projected, hydrated),))
+            table = self.single_entity_table(plan, (IndexProposal((index_key,), projected, hydrated),))
             self._shards[key] = shards_needed(
                 table,
                 table.entities[0],
                 table.indexes[0],
-                self._identities[block.entity],
-                former_shards(entity, block.key.partition),
+                self._identities[index_key.entity],
+                former_shards(entity, index_key.key.partition),
             )
         return self._shards[key]
 
     def _projections(
-        self, plans: dict[str, EntityProposal], blocks: tuple[IndexKey, ...], native: bool
+        self, plans: dict[str, EntityProposal], index_keys: tuple[IndexKey, ...], native: bool
     ) -> Iterable[tuple[Projection, frozenset[tuple[str, str]]]]:
-        """Give what an index may project, each with the questions that then fetch whole items."""
-        questions = [(block.entity, question) for block in blocks for question in block.questions]
-        fetching = [
+        """Yield the projections that an index may have, each with the questions that then fetch whole items."""
+        questions = [
+            (index_key.entity, question) for index_key in index_keys for question in index_key.questions
+        ]
+        fetchable = [
             (name, question)
             for name, question in questions
-            if question.wanted is None and not question.several and not question.consistent
+            if question.result_fields is None
+            and not question.has_several_entities
+            and not question.consistent
         ]
-        whole = any(question.wanted is None for _, question in questions)
-        enough = self._attributes(plans, blocks, frozenset(), native) == ()  # keys are all there is
-        if enough:
+        whole = any(question.result_fields is None for _, question in questions)
+        keys_suffice = (
+            self._attributes(plans, index_keys, frozenset(), native) == ()
+        )  # there is nothing to project
+        if keys_suffice:
             yield "KEYS_ONLY", frozenset()
         if whole:
             yield "ALL", frozenset()
-        apart = (
-            chain.from_iterable(combinations(fetching, count) for count in range(len(fetching) + 1))
-            if len(fetching) <= _HYDRATED_APART_MAX
-            else iter(((), tuple(fetching)))
+        subsets = (
+            chain.from_iterable(combinations(fetchable, count) for count in range(len(fetchable) + 1))
+            if len(fetchable) <= _HYDRATION_SUBSETS_MAX
+            else iter(((), tuple(fetchable)))
         )
-        for told in apart:
-            hydrated = frozenset((name, question.name) for name, question in told)
-            if enough:
+        for subset in subsets:
+            hydrated = frozenset((name, question.name) for name, question in subset)
+            if keys_suffice:
                 break
-            names = self._attributes(plans, blocks, hydrated, native)
+            names = self._attributes(plans, index_keys, hydrated, native)
             if names is None:
                 continue
             if not names:
                 yield "KEYS_ONLY", hydrated
-            elif not self._everything(plans, blocks, names):
+            elif not self._covers_all_fields(plans, index_keys, names):
                 yield names, hydrated
         if not whole:
             yield "ALL", frozenset()
 
-    def _everything(
-        self, plans: dict[str, EntityProposal], blocks: tuple[IndexKey, ...], names: tuple[str, ...]
+    def _covers_all_fields(
+        self, plans: dict[str, EntityProposal], index_keys: tuple[IndexKey, ...], names: tuple[str, ...]
     ) -> bool:
-        """Tell whether attributes that are named and what keys tell are all that there is."""
-        for block in blocks:
-            told = {*block.key.fields, *plans[block.entity].base.fields}
-            fields = self.subject.entities[block.entity].fields
-            if not all(found.attribute in names or found.name in told for found in fields):
+        """Return whether the keys and some attributes are all that the entities have."""
+        for index_key in index_keys:
+            key_fields = {*index_key.key.fields, *plans[index_key.entity].base.fields}
+            fields = self.subject.entities[index_key.entity].fields
+            if not all(found.attribute in names or found.name in key_fields for found in fields):
                 return False
         return True
 
-    def _held(self, plan: EntityProposal, block: IndexKey, native: bool) -> set[str]:
-        """Return the attributes that an index holds as its own key or the table's."""
-        entity = self.subject.entities[block.entity]
-        held = {entity.field(name).attribute for name in block.key.fields} if native else set()
-        if self.plain(plan):
-            held |= {entity.field(name).attribute for name in plan.base.fields}
-        return held
+    def _key_attributes(self, plan: EntityProposal, index_key: IndexKey, native: bool) -> set[str]:
+        """Return the item attributes that are key attributes of the index or of the table, and so always projected."""
+        entity = self.subject.entities[index_key.entity]
+        attributes = {entity.field(name).attribute for name in index_key.key.fields} if native else set()
+        if self.has_native_key(plan):
+            attributes |= {entity.field(name).attribute for name in plan.base.fields}
+        return attributes
 
     def _attributes(
         self,
         plans: dict[str, EntityProposal],
-        blocks: tuple[IndexKey, ...],
+        index_keys: tuple[IndexKey, ...],
         hydrated: frozenset[tuple[str, str]],
         native: bool,
     ) -> tuple[str, ...] | None:
-        """Return the attributes that must be projected, None if they are too many to be named."""
-        needed: dict[str, bool] = {}  # and whether a key tells it too
-        for block in blocks:
-            entity, base = self.subject.entities[block.entity], plans[block.entity]
-            held = self._held(base, block, native)
-            told = {*block.key.fields, *base.base.fields}
-            for question in block.questions:
-                if (block.entity, question.name) in hydrated:
+        """Return the attributes that must be projected; None if DynamoDB does not allow that many."""
+        needed: dict[str, bool] = {}  # whether a key template contains the value as well
+        for index_key in index_keys:
+            entity, proposal = self.subject.entities[index_key.entity], plans[index_key.entity]
+            key_attributes = self._key_attributes(proposal, index_key, native)
+            key_fields = {*index_key.key.fields, *proposal.base.fields}
+            for question in index_key.questions:
+                if (index_key.entity, question.name) in hydrated:
                     continue
-                for attribute, name in self._wanted(entity, question):
-                    if attribute not in held:
-                        needed[attribute] = needed.get(attribute, True) and name in told
-        if len(needed) > PROJECTED_ATTRIBUTES_MAX and len(blocks) == 1:
+                for attribute, name in self._needed_attributes(entity, question):
+                    if attribute not in key_attributes:
+                        needed[attribute] = needed.get(attribute, True) and name in key_fields
+        if len(needed) > PROJECTED_ATTRIBUTES_MAX and len(index_keys) == 1:
             needed = {name: False for name, known in needed.items() if not known}
         return None if len(needed) > PROJECTED_ATTRIBUTES_MAX else tuple(sorted(needed))
 
-    def _wanted(self, entity: EntityDesign, question: SolverQuestion) -> Iterable[tuple[str, str]]:
+    def _needed_attributes(self, entity: EntityDesign, question: SolverQuestion) -> Iterable[tuple[str, str]]:
+        """Yield the attributes, with their fields, that a question reads."""
         ttl = None if self.home is None else self.home.settings.ttl
         for found in entity.fields:
-            if question.wanted is None or found.name in question.wanted or found.attribute == ttl:
+            if (
+                question.result_fields is None
+                or found.name in question.result_fields
+                or found.attribute == ttl
+            ):
                 yield found.attribute, found.name
         if entity.version > 1:
             yield VERSION_ATTRIBUTE, ""
@@ -331,48 +365,45 @@ class Packer:
     def pack(self, plans: Sequence[EntityProposal]) -> tuple[tuple[IndexGroup, ...], float] | None:
         """Return the indexes for some entities' index keys: the cheapest, and among those the fewest."""
         by_name = {plan.entity: plan for plan in plans}
-        units = _forced([block for plan in plans for block in plan.blocks])
-        counts = {plan.entity: len(plan.blocks) for plan in plans}
-        units.sort(key=lambda unit: (-max(counts[block.entity] for block in unit), unit[0].entity))
+        units = _join_collections([index_key for plan in plans for index_key in plan.index_keys])
+        counts = {plan.entity: len(plan.index_keys) for plan in plans}
+        units.sort(key=lambda unit: (-max(counts[index_key.entity] for index_key in unit), unit[0].entity))
         solo = []
         for unit in units:
-            found = self.group(by_name, unit)
-            if found is None:
+            best = self.best_index(by_name, unit)
+            if best is None:
                 return None
-            solo.append(found.price)
-        search = _Packing(units, solo, lambda blocks: self.group(by_name, blocks), self._joins)
-        groups = search.best
+            solo.append(best.price)
+        groups = _PackingSearch(
+            units, solo, lambda keys: self.best_index(by_name, keys), self._may_share
+        ).best
         if groups is None:
             return None
         return groups, sum(group.price for group in groups)
 
-    def _joins(self, one: IndexGroup, unit: tuple[IndexKey, ...], solo: IndexGroup) -> bool:
-        """Tell whether blocks may join an index: in the native style what can be native stays by itself."""
+    def _may_share(self, one: IndexGroup, unit: tuple[IndexKey, ...], solo: IndexGroup) -> bool:
+        """Return whether an index may take more keys: in the native style, native indexes stay alone."""
         return self.style != "native" or not (one.index.native or solo.index.native)
 
 
-class _Packing:
-    """The search: blocks one after the other, each into an index that has room, or into one of its own."""
+class _PackingSearch:
+    """Branch and bound: each unit goes into an existing index that can hold it, or into a new one."""
 
     def __init__(
         self,
         units: list[tuple[IndexKey, ...]],
         solo: list[float],
         group: Callable[[tuple[IndexKey, ...]], IndexGroup | None],
-        joins: Callable[[IndexGroup, tuple[IndexKey, ...], IndexGroup], bool],
+        may_share: Callable[[IndexGroup, tuple[IndexKey, ...], IndexGroup], bool],
     ) -> None:
-        self.units, self.solo, self.group, self.joins = units, solo, group, joins
+        self.units, self.solo, self.group, self.may_share = units, solo, group, may_share
         self.rest = [sum(solo[at:]) for at in range(len(solo) + 1)]
         self.nodes = 0
-        self._best: tuple[IndexGroup, ...] | None = None
+        self.best: tuple[IndexGroup, ...] | None = None
         self._score: tuple[int, int, int] | None = None
-        self._place(0, ())
+        self._visit(0, ())
 
-    @cached_property
-    def best(self) -> tuple[IndexGroup, ...] | None:
-        return self._best
-
-    def _place(self, at: int, groups: tuple[IndexGroup, ...]) -> None:
+    def _visit(self, at: int, groups: tuple[IndexGroup, ...]) -> None:
         self.nodes += 1
         spent = sum(group.price for group in groups)
         named = sum(len(g.index.projection) for g in groups if isinstance(g.index.projection, tuple))
@@ -381,30 +412,32 @@ class _Packing:
             return
         if at == len(self.units):
             if named <= PROJECTED_ATTRIBUTES_TOTAL_MAX and (self._score is None or score < self._score):
-                self._best, self._score = groups, score
+                self.best, self._score = groups, score
             return
         unit = self.units[at]
         solo = self.group(unit)
         assert solo is not None
-        ways = []
+        shared = []
         for number, group in enumerate(groups):
-            if not self.joins(group, unit, solo):
+            if not self.may_share(group, unit, solo):
                 continue
-            found = self.group((*group.index.blocks, *unit))
-            if found is not None:
-                ways.append((round((found.price - group.price) / CENT), number, found))
-        for _, number, found in sorted(ways, key=lambda way: way[:2]):
-            self._place(at + 1, (*groups[:number], found, *groups[number + 1 :]))
-        self._place(at + 1, (*groups, solo))
+            joined = self.group((*group.index.keys, *unit))
+            if joined is not None:
+                shared.append((round((joined.price - group.price) / CENT), number, joined))
+        for _, number, joined in sorted(shared, key=lambda candidate: candidate[:2]):
+            self._visit(at + 1, (*groups[:number], joined, *groups[number + 1 :]))
+        self._visit(at + 1, (*groups, solo))
 
 
-def _forced(blocks: list[IndexKey]) -> list[tuple[IndexKey, ...]]:
-    """Return blocks together that a collection holds together."""
+def _join_collections(index_keys: list[IndexKey]) -> list[tuple[IndexKey, ...]]:
+    """Return index keys in units that must share an index, because one collection contains them."""
     units: list[tuple[IndexKey, ...]] = []
-    for block in blocks:
-        shared = {question.name for question in block.together}
-        same = [unit for unit in units if shared & {q.name for other in unit for q in other.together}]
-        units = [unit for unit in units if unit not in same] + [(*chain.from_iterable(same), block)]
+    for index_key in index_keys:
+        shared = {question.name for question in index_key.shared_questions}
+        joined = [
+            unit for unit in units if shared & {q.name for other in unit for q in other.shared_questions}
+        ]
+        units = [unit for unit in units if unit not in joined] + [(*chain.from_iterable(joined), index_key)]
     return units
 
 

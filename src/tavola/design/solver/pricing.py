@@ -14,7 +14,7 @@ from tavola.design.cost.capacity import SPARSE_SHARE, write_pattern_units
 from tavola.design.cost.traffic import rated_accesses
 from tavola.design.lint.heat import HeatKind, partition_heat
 from tavola.design.lint.rates import peak_rate
-from tavola.design.lint.rule import LintContext as Rules
+from tavola.design.lint.rule import LintContext
 from tavola.limits import PARTITION_READS_PER_S, PARTITION_WRITES_PER_S
 from tavola.model.document import Design, EntityDesign, IndexDesign, KeyDesign, TableDesign
 from tavola.model.sizes import stored_entry_bytes, stored_item_bytes
@@ -28,9 +28,9 @@ _SECONDS = HOURS_PER_MONTH * 3_600
 class UnitRates:
     """The prices that weigh candidates against each other, in dollars."""
 
-    read: float  # of a request unit
+    read: float  # per request unit
     write: float
-    storage: float  # of a GB and month
+    storage: float  # per GB and month
 
     @staticmethod
     def of(book: PriceBook) -> UnitRates:
@@ -41,25 +41,25 @@ class UnitRates:
             float(book.price("storage_gb_month").of(1)),
         )
 
-    def month(self, table: TableDesign) -> float:
+    def monthly_price(self, table: TableDesign) -> float:
         """Return what a table's requests and storage cost in a month."""
         total = 0.0
         for access in rated_accesses(Design((table,))):
             units = sum(each.read * self.read + each.write * self.write for each in access.units)
             total += units * access.rate * _SECONDS
-        return total + self.storage * sum(_stored(table, entity) for entity in table.entities) / _GB
+        return total + self.storage * sum(_stored_bytes(table, entity) for entity in table.entities) / _GB
 
 
-def _stored(table: TableDesign, entity: EntityDesign) -> float:
+def _stored_bytes(table: TableDesign, entity: EntityDesign) -> float:
     if entity.items is None:
         return 0.0
-    told = float(stored_item_bytes(table, entity))
+    item_bytes = float(stored_item_bytes(table, entity))
     for index in table.indexes:
         key = entity.key_on(index.name)
         if key is not None:
             share = SPARSE_SHARE if key.sparse or key.members else 1.0
-            told += stored_entry_bytes(table, entity, index) * share
-    return told * entity.items
+            item_bytes += stored_entry_bytes(table, entity, index) * share
+    return item_bytes * entity.items
 
 
 def shards_needed(
@@ -69,36 +69,36 @@ def shards_needed(
     identities: Sequence[frozenset[str]],
     former: int = 1,
 ) -> int:
-    """Return over how many partitions an entity's key must be spread so that none is too hot; 1: as it is.
+    """Return how many shards an entity's key needs so that no partition is too hot; 1 if it needs none.
 
-    Known where the number of the partition's values is, or where all items share it; where it is not, those who keyed it
-    so before knew, and their number stands. A partition that tells one item from others is never spread. Reads count as
-    far as shards cool them: each shard is asked for every answer.
+    If the heat is unknown, because a partition field has an unknown number of values, the key keeps the shards it had before
+    (`former`). A partition with one item is never sharded. Reads count only as far as shards reduce them: a query reads every
+    shard.
     """
     key = entity.key if index is None else entity.key_on(index.name)
     assert key is not None
     if names_one_item(key, identities):
         return 1
-    found = partition_heat(Rules(Design((table,))), table, entity, key)
-    if found is None:
+    heat = partition_heat(LintContext(Design((table,))), table, entity, key)
+    if heat is None:
         return former
     bounds: tuple[tuple[HeatKind, int], ...] = (
         ("write", PARTITION_WRITES_PER_S),
         ("read", PARTITION_READS_PER_S),
     )
-    over = [kind for kind, most in bounds if found.units_per_second(kind, 1) > most]
-    helped = [kind for kind in over if found.shards_needed(kind) is not None]
-    return (found.shards_needed(*helped) or 1) if helped else 1
+    overloaded = [kind for kind, limit in bounds if heat.units_per_second(kind, 1) > limit]
+    reducible = [kind for kind in overloaded if heat.shards_needed(kind) is not None]
+    return (heat.shards_needed(*reducible) or 1) if reducible else 1
 
 
 def names_one_item(key: KeyDesign, identities: Sequence[frozenset[str]]) -> bool:
-    """Tell whether a partition holds one item of an entity: its fields tell it from all others."""
+    """Return whether a partition holds one item of an entity: its fields identify it."""
     names = {name for source in key.hash for name in source.fields}
     return any(identity <= names for identity in identities)
 
 
 def former_shards(entity: EntityDesign, partition: Sequence[str]) -> int:
-    """Return over how many shards a partition by these fields was spread before; 1: it was not."""
+    """Return how many shards a partition by these fields has in the original design; 1 if it has none."""
     counts = [
         key.shards.count
         for key in (entity.key, *entity.keys)
@@ -111,29 +111,29 @@ def former_shards(entity: EntityDesign, partition: Sequence[str]) -> int:
 def note_unknown_heat(
     table: TableDesign, entity: EntityDesign, index: IndexDesign | None, identities: Sequence[frozenset[str]]
 ) -> str | None:
-    """Return a note of a key that is written much, and of whose partitions nobody knows how many there are."""
+    """Return a note on a key with many writes whose number of partitions is unknown, or None."""
     key = entity.key if index is None else entity.key_on(index.name)
     if key is None or key.shards is not None or names_one_item(key, identities):
         return None
-    silent = [
+    undeclared = [
         name
         for source in key.hash
         for name in source.fields
         if entity.field(name).values is None and "date" not in (entity.field(name).key_kind or "")
     ]
-    if not silent or partition_heat(Rules(Design((table,))), table, entity, key) is not None:
+    if not undeclared or partition_heat(LintContext(Design((table,))), table, entity, key) is not None:
         return None
-    place = None if index is None else index.name
-    written = sum(
+    index_name = None if index is None else index.name
+    writes_per_second = sum(
         (peak_rate(write) or 0.0) * units.write
         for write in entity.writes
         for units in write_pattern_units(table, entity, write)
-        if units.index == place
+        if units.index == index_name
     )
-    if written <= PARTITION_WRITES_PER_S:
+    if writes_per_second <= PARTITION_WRITES_PER_S:
         return None
     name = table.label if index is None else f"{table.label}.{index.label}"
     return (
-        f"{name} takes {written:,.0f} writes a second of {entity.name}, and nobody says how many values "
-        f"{' and '.join(silent)} has: say attr(distinct=…), and it is sharded if need be."
+        f"{name} takes {writes_per_second:,.0f} writes a second of {entity.name}, and nobody says how many values "
+        f"{' and '.join(undeclared)} has: say attr(distinct=…), and it is sharded if need be."
     )

@@ -1,14 +1,14 @@
-"""Needs as the solver reads them, with every field resolved in the entities it belongs to."""
+"""Needs as the solver reads them, each field resolved in the entities that have it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from tavola.design.errors import SolveRefused
+from tavola.design.solver.assumed_rates import AssumedRates
 from tavola.design.solver.conditions import NeedReading, read_need
-from tavola.design.solver.errors import SolveRefused
-from tavola.design.solver.weights import AssumedRates
-from tavola.design.solver.wording import class_name
+from tavola.design.solver.names import class_name
 from tavola.model.document import (
     AccessPattern,
     Design,
@@ -22,47 +22,43 @@ from tavola.model.document import (
 
 @dataclass(frozen=True, slots=True)
 class SolverQuestion:
-    """One need: its entities, the fields it gives, its order, and the fields it returns."""
+    """One need: its entities, the fields it compares with =, its order, and the fields it returns."""
 
-    name: str  # of the pattern or collection that will serve it
-    need: str  # as the design calls it
+    name: str  # of the pattern or collection that answers it
+    need: str  # the need's name in the design
     entities: tuple[str, ...]
-    fixed: tuple[tuple[str, ...], ...]  # of each entity the fields given with equality, in one order
-    order: tuple[str, ...] = ()  # the fields that the answer runs along, the one of a range first
-    members: tuple[Membership, ...] = ()  # such items alone are wanted
-    present: frozenset[str] = (
-        frozenset()
-    )  # fields that every item asked for has, besides those that are fixed
-    wanted: frozenset[str] | None = None  # the fields that come back; None: whole items
+    fixed: tuple[tuple[str, ...], ...]  # for each entity, its fields compared with =, in the same order
+    order: tuple[str, ...] = ()  # sort order of the answer; a field with a range comes first
+    members: tuple[Membership, ...] = ()  # constants that limit the items, such as status = "open"
+    present: frozenset[str] = frozenset()  # other fields that every returned item has
+    result_fields: frozenset[str] | None = None  # the returned fields; None returns whole items
     single: bool = False
     access: AccessPattern | None = None
-    ranged: str | None = None  # the field of `order` of which a stretch is asked for
-    filtered: tuple[
-        str, ...
-    ] = ()  # fields whose conditions no key decides: left to the application, and said
+    ranged: str | None = None  # the field of `order` with a range
+    filtered: tuple[str, ...] = ()  # fields whose conditions no key can decide: the application filters
 
     @property
-    def several(self) -> bool:
-        """Whether it is of several entities at once."""
+    def has_several_entities(self) -> bool:
+        """Whether one query returns items of several entities."""
         return len(self.entities) > 1
 
     @property
     def consistent(self) -> bool:
-        """Whether it must see every write before it."""
+        """Whether it must be strongly consistent."""
         return self.access is not None and self.access.consistent
 
     @property
     def title(self) -> str:
-        """What people call it."""
+        """The title of the access pattern, or the name."""
         return self.name if self.access is None else self.access.title
 
     @property
     def identifies(self) -> bool:
-        """Whether its fields tell one item from all others, whatever else these are."""
-        return self.single and not self.several and not self.members and bool(self.fixed[0])
+        """Whether its fields identify one item."""
+        return self.single and not self.has_several_entities and not self.members and bool(self.fixed[0])
 
-    def equal(self, entity: str) -> tuple[str, ...]:
-        """Return the fields of an entity that it fixes."""
+    def equal_fields(self, entity: str) -> tuple[str, ...]:
+        """Return the fields of an entity that it compares with =."""
         return self.fixed[self.entities.index(entity)]
 
 
@@ -71,25 +67,25 @@ class SolverInput:
     """The input of the solver: entities with the table each comes from, questions, and assumptions."""
 
     entities: Mapping[str, EntityDesign]
-    homes: Mapping[str, TableDesign | None]  # None: it was declared without a table
+    homes: Mapping[str, TableDesign | None]  # None for an entity declared without a table
     questions: tuple[SolverQuestion, ...]
     notes: tuple[str, ...]
-    weights: AssumedRates = field(default_factory=AssumedRates)
+    assumed_rates: AssumedRates = field(default_factory=AssumedRates)
 
     def identities(self, entity: str) -> tuple[frozenset[str], ...]:
-        """Return the sets of fields that tell one item of an entity from all others."""
-        told = [frozenset(q.fixed[0]) for q in self.questions if q.entities == (entity,) and q.identifies]
-        return tuple(dict.fromkeys(told))
+        """Return each set of fields that identifies one item of an entity."""
+        found = (frozenset(q.fixed[0]) for q in self.questions if q.entities == (entity,) and q.identifies)
+        return tuple(dict.fromkeys(found))
 
 
 def read_input(design: Design) -> SolverInput:
-    """Return the entities and questions of a design, with or without keys; refuse what no key could serve."""
+    """Return the entities and questions of a design, with or without keys; refuse needs that no key can serve."""
     homes: dict[str, TableDesign | None] = {}
     entities: dict[str, EntityDesign] = {}
     for table in design.tables:
         for entity in table.entities:
             homes[entity.name] = replace(table, foreign=False)
-            entities[entity.name] = _own(entity) if table.foreign else entity
+            entities[entity.name] = _with_sortable_numbers(entity) if table.foreign else entity
     known = {view.name: view for view in design.views} | entities
     needs = needs_of(design)
     if not known:
@@ -113,28 +109,30 @@ def read_input(design: Design) -> SolverInput:
     readings = [
         (need, read_need(need, design, [entities[name] for name in need.entities], notes)) for need in needs
     ]
-    questions = _of_one([_question(need, reading, names) for need, reading in readings], notes)
-    weights = AssumedRates.of(entities, [q.access for q in questions])
-    entities = {name: weights.entity(entity) for name, entity in entities.items()}
-    questions = _merged([replace(q, access=weights.access(q.need, q.access)) for q in questions])
-    silent = [q.need for q in questions if q.access is None or q.access.per_second is None]
-    notes += weights.notes(entities, silent)
-    return SolverInput(entities, homes, tuple(questions), tuple(notes), weights)
+    questions = _mark_single_items([_question(need, reading, names) for need, reading in readings], notes)
+    assumed_rates = AssumedRates.find_missing(entities, [q.access for q in questions])
+    entities = {name: assumed_rates.add_to_entity(entity) for name, entity in entities.items()}
+    questions = _merge_duplicates(
+        [replace(q, access=assumed_rates.add_to_access(q.need, q.access)) for q in questions]
+    )
+    unrated = [q.need for q in questions if q.access is None or q.access.per_second is None]
+    notes += assumed_rates.notes(entities, unrated)
+    return SolverInput(entities, homes, tuple(questions), tuple(notes), assumed_rates)
 
 
-def _own(entity: EntityDesign) -> EntityDesign:
-    """Return an entity whose keys other code has written, as Tavola writes them: numbers in their order."""
+def _with_sortable_numbers(entity: EntityDesign) -> EntityDesign:
+    """Return an entity of a foreign table with numeric fields encoded as Tavola encodes them, in sort order."""
     fields = tuple(
-        replace(found, key_kind="int" if found.type == "int" else "decimal")
-        if found.tags == ("N",) and found.key_kind == "text"
-        else found
-        for found in entity.fields
+        replace(field_design, key_kind="int" if field_design.type == "int" else "decimal")
+        if field_design.tags == ("N",) and field_design.key_kind == "text"
+        else field_design
+        for field_design in entity.fields
     )
     return replace(entity, fields=fields)
 
 
 class _Names:
-    """The names of the classes that will ask, each once where it must be."""
+    """Class names for the patterns and collections, unique in their scope."""
 
     def __init__(self, design: Design, entities: Mapping[str, EntityDesign]) -> None:
         outside = {*entities, *(view.name for view in design.views), *(t.label for t in design.tables)}
@@ -143,19 +141,19 @@ class _Names:
         self.keyed: set[str] = set()
 
     def of(self, need: Need) -> str:
-        """Return a name for the class that asks a need."""
+        """Return a class name for the pattern or collection that answers a need."""
         if len(need.entities) > 1:
-            found = class_name(need.name, self.together)
-            self.together.add(found)
-            return found
+            name = class_name(need.name, self.together)
+            self.together.add(name)
+            return name
         (owner,) = need.entities
         text = need.name.removeprefix(f"{owner}.")
         if need.single and text == "Key" and owner not in self.keyed:
             self.keyed.add(owner)
             return text
-        found = class_name(text, self.inside[owner])
-        self.inside[owner].add(found)
-        return found
+        name = class_name(text, self.inside[owner])
+        self.inside[owner].add(name)
+        return name
 
 
 def _question(need: Need, reading: NeedReading, names: _Names) -> SolverQuestion:
@@ -171,7 +169,7 @@ def _question(need: Need, reading: NeedReading, names: _Names) -> SolverQuestion
         reading.order,
         reading.members,
         reading.present,
-        reading.wanted,
+        reading.result_fields,
         need.single,
         access,
         reading.ranged,
@@ -179,20 +177,20 @@ def _question(need: Need, reading: NeedReading, names: _Names) -> SolverQuestion
     )
 
 
-def _of_one(questions: list[SolverQuestion], notes: list[str]) -> list[SolverQuestion]:
-    """Return questions in which those are single that give all that tells one item from others: it needs no order."""
+def _mark_single_items(questions: list[SolverQuestion], notes: list[str]) -> list[SolverQuestion]:
+    """Return the questions, with those marked as single whose fields identify one item: they need no order."""
     identities = {(q.entities, frozenset(q.fixed[0])) for q in questions if q.identifies}
-    told = []
+    marked = []
     for question in questions:
-        one = (
-            not question.several
+        is_single = (
+            not question.has_several_entities
             and not question.members
             and not question.single
             and question.present <= {*question.order, *question.fixed[0]}
             and (question.entities, frozenset(question.fixed[0])) in identities
         )
-        if not one:
-            told.append(question)
+        if not is_single:
+            marked.append(question)
             continue
         filtered = question.filtered
         if question.ranged is not None:
@@ -202,27 +200,29 @@ def _of_one(questions: list[SolverQuestion], notes: list[str]) -> list[SolverQue
                 "looked at after reading, and a read that finds it otherwise is paid for too."
             )
         present = frozenset[str]()
-        told.append(replace(question, single=True, order=(), present=present, ranged=None, filtered=filtered))
-    return told
+        marked.append(
+            replace(question, single=True, order=(), present=present, ranged=None, filtered=filtered)
+        )
+    return marked
 
 
-def _merged(questions: list[SolverQuestion]) -> list[SolverQuestion]:
-    """Return questions without those that name the same item as another one, and are never asked."""
-    kept: list[SolverQuestion] = []
+def _merge_duplicates(questions: list[SolverQuestion]) -> list[SolverQuestion]:
+    """Return the questions without those that identify the same item as another and have no access pattern."""
+    merged: list[SolverQuestion] = []
     for question in questions:
         twin = next(
             (
                 at
-                for at, each in enumerate(kept)
+                for at, each in enumerate(merged)
                 if each.identifies and question.identifies and each.entities == question.entities
                 and set(each.fixed[0]) == set(question.fixed[0])
             ),
             None,
         )  # fmt: skip
         if twin is None:
-            kept.append(question)
-        elif kept[twin].access is None:
-            kept[twin] = question
+            merged.append(question)
+        elif merged[twin].access is None:
+            merged[twin] = question
         elif question.access is not None:
-            kept.append(question)
-    return kept
+            merged.append(question)
+    return merged

@@ -7,117 +7,122 @@ from textwrap import wrap
 from typing import Any
 
 from tavola.design.solver.explain import SCENARIOS, Alternative, Choice, describe_members
-from tavola.design.solver.solver import Solved
+from tavola.design.solver.solver import SolvedDesign
+from tavola.design.text import format_count
 from tavola.model.document import IndexDesign, KeyDesign, TableDesign, write_document
 
 WIDTH = 110
 
 
-def as_text(solved: Solved, alternatives: int = 3) -> str:
-    """Return a solved design as a page: what it is, why, what it costs, what else was weighed, what to know."""
+def as_text(solved: SolvedDesign, alternatives: int = 3) -> str:
+    """Return a solved design as a report: keys, reasons, costs, alternatives, lint findings and notes."""
     month = solved.month
-    many = sum(len(table.indexes) for table in solved.design.tables)
+    index_count = sum(len(table.indexes) for table in solved.design.tables)
     head = (
-        f"{_count(len(solved.design.tables), 'table')} and {_count(many, 'index', 'indexes')}: "
-        f"{_money(month.total, month.currency)} a month (of {month.hours} hours, prices of {month.book})"
+        f"{format_count(len(solved.design.tables), 'table')} and {format_count(index_count, 'index', 'indexes')}: "
+        f"{_format_money(month.total, month.currency)} a month (of {month.hours} hours, prices of {month.book})"
     )
-    told = [head]
+    lines = [head]
     if solved.before is not None:
-        beside = len(solved.beside)
-        but = (
-            f", without {_count(beside, 'need')} that nobody says how it asks today" if beside == 1
-            else f", without {_count(beside, 'need')} that nobody says how they are asked today" if beside
+        unrouted = len(solved.needs_without_route)
+        exclusion = (
+            f", without {format_count(unrouted, 'need')} that nobody says how it asks today" if unrouted == 1
+            else f", without {format_count(unrouted, 'need')} that nobody says how they are asked today" if unrouted
             else ""
         )  # fmt: skip
-        told.append(f"As it is keyed now it costs {_money(solved.before.total, month.currency)}{but}.")
+        lines.append(
+            f"As it is keyed now it costs {_format_money(solved.before.total, month.currency)}{exclusion}."
+        )
     for table in solved.design.tables:
-        told += ["", *_table(table, solved, alternatives)]
+        lines += ["", *_table_lines(table, solved, alternatives)]
     others = [each for each in solved.alternatives if each.place == "design"][:alternatives]
     if others:
-        told += ["", "the whole design otherwise", *(_lines(each, month.currency) for each in others)]
+        lines += [
+            "",
+            "the whole design otherwise",
+            *(_alternative_lines(each, month.currency) for each in others),
+        ]
     if solved.findings:
-        told += ["", "what the linter says of it"]
+        lines += ["", "what the linter says of it"]
         for finding in solved.findings:
-            told += _wrapped(f"{finding.severity} {finding.rule}, {finding.place}: {finding.message}", "  ")
+            lines += _wrap(f"{finding.severity} {finding.rule}, {finding.place}: {finding.message}", "  ")
     if solved.notes:
-        told += ["", "to know"]
+        lines += ["", "to know"]
         for text in solved.notes:
-            told += _wrapped(text, "  ")
-    return "\n".join(told)
+            lines += _wrap(text, "  ")
+    return "\n".join(lines)
 
 
-def _table(table: TableDesign, solved: Solved, alternatives: int) -> list[str]:
+def _table_lines(table: TableDesign, solved: SolvedDesign, alternatives: int) -> list[str]:
     settings = table.settings
-    told = [f"{table.label} ({', '.join(settings.key_names)})"]
-    told += [f"  {entity.name}: {_key(entity.key)}" for entity in table.entities]
-    told += _chosen(solved, table.label, alternatives)
+    lines = [f"{table.label} ({', '.join(settings.key_names)})"]
+    lines += [f"  {entity.name}: {_key_text(entity.key)}" for entity in table.entities]
+    lines += _choice_lines(solved, table.label, alternatives)
     for index in table.indexes:
-        told += ["", f"{table.label}.{index.label} ({_shape(index)})"]
+        lines += ["", f"{table.label}.{index.label} ({_index_text(index)})"]
         for entity in table.entities:
             key = entity.key_on(index.name)
             if key is not None:
-                told.append(f"  {entity.name}: {_key(key)}")
-        told += _chosen(solved, f"{table.label}.{index.label}", alternatives)
+                lines.append(f"  {entity.name}: {_key_text(key)}")
+        lines += _choice_lines(solved, f"{table.label}.{index.label}", alternatives)
     for collection in table.collections:
         members = ", ".join(member.entity for member in collection.members)
-        told += ["", f"{collection.name}: {members} together by {collection.partition.source}"]
-    return told
+        lines += ["", f"{collection.name}: {members} together by {collection.partition.source}"]
+    return lines
 
 
-def _chosen(solved: Solved, place: str, alternatives: int) -> list[str]:
-    told: list[str] = []
+def _choice_lines(solved: SolvedDesign, place: str, alternatives: int) -> list[str]:
+    lines: list[str] = []
     currency = solved.month.currency
     for choice in solved.choices:
         if choice.place != place:
             continue
-        money = "" if choice.amount is None else f", {_money(choice.amount, currency)}"
-        told += _wrapped(f"{choice.pattern} ({SCENARIOS[choice.pattern]}){money}: {choice.sentence}", "  ")
-        told += [_lines(each, currency) for each in choice.instead[:alternatives]]
-    return told
+        money = "" if choice.amount is None else f", {_format_money(choice.amount, currency)}"
+        lines += _wrap(f"{choice.pattern} ({SCENARIOS[choice.pattern]}){money}: {choice.sentence}", "  ")
+        lines += [_alternative_lines(each, currency) for each in choice.alternatives[:alternatives]]
+    return lines
 
 
-def _lines(each: Alternative, currency: str) -> str:
-    return "\n".join(_wrapped(f"not {each.what}, {_money(each.amount, currency)} in all: {each.why}", "    "))
+def _alternative_lines(each: Alternative, currency: str) -> str:
+    return "\n".join(
+        _wrap(f"not {each.what}, {_format_money(each.amount, currency)} in all: {each.why}", "    ")
+    )
 
 
-def _key(key: KeyDesign | None) -> str:
+def _key_text(key: KeyDesign | None) -> str:
     assert key is not None
     parts = [
         " + ".join(s.template.source if s.template is not None else f"{{{s.field}}}" for s in half)
         for half in (key.hash, key.range)
         if half
     ]
-    told = " / ".join(part.replace("#{__shard__:04}", "") for part in parts)
+    lines = " / ".join(part.replace("#{__shard__:04}", "") for part in parts)
     if key.shards is not None:
-        told += f" over {key.shards.count} shards"
+        lines += f" over {key.shards.count} shards"
     if key.members:
-        told += f" where {' and '.join(describe_members(key.members))}"
+        lines += f" where {' and '.join(describe_members(key.members))}"
     elif key.sparse:
-        told += " where all of it is there"
-    return told
+        lines += " where all of it is there"
+    return lines
 
 
-def _shape(index: IndexDesign) -> str:
+def _index_text(index: IndexDesign) -> str:
     kind = "local" if index.local else "native" if index.native else "global"
     projection = index.projection if isinstance(index.projection, str) else ", ".join(index.projection)
     return f"{kind}; {', '.join(index.hash)}; {', '.join(index.range) or 'no order'}; projects {projection}"
 
 
-def _wrapped(text: str, indent: str) -> list[str]:
+def _wrap(text: str, indent: str) -> list[str]:
     return wrap(text, WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ", break_long_words=False)
 
 
-def _money(amount: Decimal, currency: str) -> str:
+def _format_money(amount: Decimal, currency: str) -> str:
     sign = "$" if currency == "USD" else f"{currency} "
     return f"{sign}{amount:,.2f}"
 
 
-def _count(many: int, one: str, more: str = "") -> str:
-    return f"{many} {one if many == 1 else more or f'{one}s'}"
-
-
-def as_document(solved: Solved, alternatives: int | None = None) -> dict[str, Any]:
-    """Return a solved design with its reasons as a document of dicts, lists, texts and numbers."""
+def as_document(solved: SolvedDesign, alternatives: int | None = None) -> dict[str, Any]:
+    """Return a solved design with its reasons as JSON data."""
     month = solved.month
     return {
         "design": write_document(solved.design),
@@ -127,7 +132,7 @@ def as_document(solved: Solved, alternatives: int | None = None) -> dict[str, An
             "hours": month.hours,
             "prices": month.book,
             "before": None if solved.before is None else str(solved.before.total),
-            "beside": list(solved.beside),
+            "beside": list(solved.needs_without_route),
         },
         "choices": [_choice(choice, alternatives) for choice in solved.choices],
         "alternatives": [_alternative(each) for each in solved.alternatives if each.place == "design"][
@@ -154,7 +159,7 @@ def _choice(choice: Choice, alternatives: int | None) -> dict[str, Any]:
         "scenario": SCENARIOS[choice.pattern],
         "sentence": choice.sentence,
         "amount": None if choice.amount is None else str(choice.amount),
-        "instead": [_alternative(each) for each in choice.instead][:alternatives],
+        "instead": [_alternative(each) for each in choice.alternatives][:alternatives],
     }
 
 

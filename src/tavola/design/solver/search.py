@@ -9,7 +9,7 @@ table key does not serve needs an index key; index keys may serve several questi
     for each entity and table key: which questions does the table serve?
          │  groupings: ways in which the other questions share index keys            (prune)
          ▼
-    EntityProposals, priced alone, the four cheapest kept                            (price)
+    EntityProposals, each priced by itself; the four cheapest go on                 (price)
          │  Packer.pack: branch and bound over which index keys share an index,
          │  with the cheapest projection of each
          ▼
@@ -19,9 +19,9 @@ Pruning. A table key is dropped if another of the same or a finer partition serv
 single sort order serves are never built. Packing stops at a lower bound: the price so far plus the price of every remaining key in an
 index of its own, which sharing an index never lowers.
 
-Proof. Within one choice of entity proposals the packing is exact up to a cent as long as fewer than 3,000 nodes are visited; across
-entities only one proposal at a time is varied, so the result is the best that differs from the cheapest proposals in one entity. Tests
-compare small designs with an exhaustive search.
+What it gives up. Within one choice of entity proposals the packing is exact to half a cent as long as fewer than 3,000 nodes are
+visited. Across entities only one proposal at a time is varied: the result is the best that differs from the cheapest proposals in at
+most one entity. Tests compare the search with an exhaustive one for designs of one entity.
 
 Determinism. Everything follows the order of the declarations, so the same design always gets the same solution.
 """
@@ -32,29 +32,23 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 
-from tavola.design.solver.candidates import (
-    EntityProposal,
-    KeyProposal,
-    base_keys,
-    groupings,
-    table_serves,
-)
-from tavola.design.solver.errors import SolveRefused
+from tavola.design.errors import SolveRefused
+from tavola.design.solver.candidates import base_keys, groupings, table_serves
 from tavola.design.solver.packing import CENT, IndexGroup, Packer
-from tavola.design.solver.plans import Style, TableProposal
 from tavola.design.solver.pricing import UnitRates
+from tavola.design.solver.proposals import EntityProposal, KeyProposal, Style, TableProposal
 from tavola.design.solver.questions import SolverInput, SolverQuestion
 from tavola.design.solver.tables import TableGroup
 from tavola.limits import GLOBAL_INDEXES_MAX, LOCAL_INDEXES_MAX
 from tavola.model.document import EntityDesign
 
 _COLLECTIONS_APART_MAX = 6  # collections that are tried both in the table and in an index
-_PLANS_KEPT = 4  # of each entity, for trying and for showing
+_PROPOSALS_MAX = 4  # of each entity, to be combined and shown as alternatives
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """A table that serves all its questions, its monthly price by what keys decide, and the groups of its indexes."""
+    """A table that serves all its questions, its monthly price as far as keys decide it, and its indexes with alternatives."""
 
     plan: TableProposal
     groups: tuple[IndexGroup, ...]
@@ -62,14 +56,14 @@ class Solution:
 
 
 def search_table(
-    household: TableGroup,
+    group: TableGroup,
     subject: SolverInput,
     rates: UnitRates,
     style: Style,
     views: Mapping[str, EntityDesign],
 ) -> tuple[Solution, ...]:
-    """Return the ways of laying out one table, the cheapest first."""
-    return _Search(household, subject, rates, style, dict(views)).run()
+    """Return the layouts of one table, the cheapest first."""
+    return _Search(group, subject, rates, style, dict(views)).run()
 
 
 def refine_projections(solution: Solution, month: Callable[[TableProposal], float]) -> Solution:
@@ -93,122 +87,128 @@ def refine_projections(solution: Solution, month: Callable[[TableProposal], floa
 class _Search:
     def __init__(
         self,
-        household: TableGroup,
+        table_group: TableGroup,
         subject: SolverInput,
         rates: UnitRates,
         style: Style,
         views: dict[str, EntityDesign],
     ) -> None:
-        self.household, self.subject, self.rates, self.views = household, subject, rates, views
-        self.names = household.entities
+        self.table_group, self.subject, self.rates, self.views = table_group, subject, rates, views
+        self.names = table_group.entities
         self.questions = [q for q in subject.questions if q.entities[0] in self.names]
-        self.packer = Packer(subject, household.label, household.home, self.names, rates, style, views)
-        self.bases = {name: base_keys(subject.entities[name], self._of(name)) for name in self.names}
+        self.packer = Packer(subject, table_group.label, table_group.home, self.names, rates, style, views)
+        self.bases = {
+            name: base_keys(subject.entities[name], self._questions_of(name)) for name in self.names
+        }
 
-    def _of(self, name: str) -> list[SolverQuestion]:
+    def _questions_of(self, name: str) -> list[SolverQuestion]:
         return [question for question in self.questions if name in question.entities]
 
     def run(self) -> tuple[Solution, ...]:
-        together = [question for question in self.questions if question.several]
-        told: list[Solution] = []
-        refused: SolveRefused | None = None
-        for inside in self._places(together):
+        shared = [question for question in self.questions if question.has_several_entities]
+        solutions: list[Solution] = []
+        first_refusal: SolveRefused | None = None
+        for inside in self._collection_placements(shared):
             try:
-                told += self._solve(inside)
+                solutions += self._solve_placement(inside)
             except SolveRefused as refusal:
-                refused = refused or refusal
-        if not told:
-            assert refused is not None
-            raise refused
-        told.sort(key=lambda each: (round(each.price / CENT), len(each.groups)))
-        return tuple(told)
+                first_refusal = first_refusal or refusal
+        if not solutions:
+            assert first_refusal is not None
+            raise first_refusal
+        solutions.sort(key=lambda each: (round(each.price / CENT), len(each.groups)))
+        return tuple(solutions)
 
-    def _places(self, together: list[SolverQuestion]) -> Iterator[frozenset[str]]:
+    def _collection_placements(self, shared: list[SolverQuestion]) -> Iterator[frozenset[str]]:
         """Yield which collections are in the table itself; the others are in indexes."""
-        if len(together) > _COLLECTIONS_APART_MAX:
-            yield frozenset(question.name for question in together)
+        if len(shared) > _COLLECTIONS_APART_MAX:
+            yield frozenset(question.name for question in shared)
             return
-        for inside in product((True, False), repeat=len(together)):
-            yield frozenset(q.name for q, here in zip(together, inside, strict=True) if here)
+        for inside in product((True, False), repeat=len(shared)):
+            yield frozenset(q.name for q, here in zip(shared, inside, strict=True) if here)
 
-    def _solve(self, inside: frozenset[str]) -> Iterator[Solution]:
-        ranked = [self._entity_plans(name, inside) for name in self.names]
-        ways = [tuple(plans[0] for plans in ranked)]
+    def _solve_placement(self, inside: frozenset[str]) -> Iterator[Solution]:
+        ranked = [self._entity_proposals(name, inside) for name in self.names]
+        combinations = [tuple(plans[0] for plans in ranked)]
         for at, plans in enumerate(ranked):
-            ways += [
+            combinations += [
                 tuple(other if at == number else each[0] for number, each in enumerate(ranked))
                 for other in plans[1:]
             ]
-        told: list[Solution] = []
-        refused: SolveRefused | None = None
-        for way in ways:
+        solutions: list[Solution] = []
+        first_refusal: SolveRefused | None = None
+        for combination in combinations:
             try:
-                told.append(self._packed(way))
+                solutions.append(self._pack(combination))
             except SolveRefused as refusal:
-                refused = refused or refusal
-        if not told:
-            assert refused is not None
-            raise refused
-        return iter(told)
+                first_refusal = first_refusal or refusal
+        if not solutions:
+            assert first_refusal is not None
+            raise first_refusal
+        return iter(solutions)
 
-    def _entity_plans(self, name: str, inside: frozenset[str]) -> list[EntityProposal]:
+    def _entity_proposals(self, name: str, inside: frozenset[str]) -> list[EntityProposal]:
         """Return an entity's proposals, the cheapest first."""
         entity = self.subject.entities[name]
-        found: list[tuple[int, int, tuple[bool, ...], int, EntityProposal]] = []
-        hindered: SolveRefused | None = None
+        candidates: list[tuple[int, int, tuple[bool, ...], int, EntityProposal]] = []
+        refusal: SolveRefused | None = None
         for key in self.bases[name]:
-            base = self._aligned(name, key, inside)
+            base = self._align_partition(name, key, inside)
             if base is None:
                 continue
             served: list[SolverQuestion] = []
-            rest: list[SolverQuestion] = []
-            for question in self._of(name):
-                there = question.name in inside if question.several else table_serves(base, question, entity)
-                (served if there else rest).append(question)
-            for blocks in groupings(entity, rest, base):
-                plan = EntityProposal(name, base, tuple(served), blocks)
-                hindered = hindered or self._hindered(plan)
+            unserved: list[SolverQuestion] = []
+            for question in self._questions_of(name):
+                in_table = (
+                    question.name in inside
+                    if question.has_several_entities
+                    else table_serves(base, question, entity)
+                )
+                (served if in_table else unserved).append(question)
+            for index_keys in groupings(entity, unserved, base):
+                plan = EntityProposal(name, base, tuple(served), index_keys)
+                refusal = refusal or self._local_index_refusal(plan)
                 price = self._price(plan)
                 if price is not None:
                     rank = self._rank(plan)
-                    found.append((round(price / CENT), len(blocks), rank, len(found), plan))
-        if not found:
-            raise hindered or self._unserved(name, inside)
-        found.sort(key=lambda each: each[:4])
-        return [plan for *_, plan in found[:_PLANS_KEPT]]
+                    candidates.append((round(price / CENT), len(index_keys), rank, len(candidates), plan))
+        if not candidates:
+            raise refusal or self._explain_unserved(name, inside)
+        candidates.sort(key=lambda each: each[:4])
+        return [plan for *_, plan in candidates[:_PROPOSALS_MAX]]
 
     def _rank(self, plan: EntityProposal) -> tuple[bool, ...]:
-        """Return the tie-breakers of proposals with equal price: heat, templates, a whole identity in one text."""
+        """Return the tie-breakers of proposals with equal price: hot partitions, templates, an identity with no sort key come last."""
         whole = len(plan.base.partition) > 1 and not plan.base.sorts
-        return self.packer.crowded(plan), not self.packer.plain(plan), whole
+        return self.packer.may_be_hot(plan), not self.packer.has_native_key(plan), whole
 
-    def _aligned(self, name: str, key: KeyProposal, inside: frozenset[str]) -> KeyProposal | None:
-        """Return a table key whose partition follows the entity's collections; None if it cannot."""
-        for question in self._of(name):
-            if question.several and question.name in inside:
-                given = question.equal(name)
+    def _align_partition(self, name: str, key: KeyProposal, inside: frozenset[str]) -> KeyProposal | None:
+        """Return a table key with its partition in the order of the entity's collections; None if it cannot serve them."""
+        for question in self._questions_of(name):
+            if question.has_several_entities and question.name in inside:
+                equal = question.equal_fields(name)
                 entity = self.subject.entities[name]
                 if question.members or any(entity.field(each).nullable for each in question.present):
-                    return None  # only an index leaves the others out
-                if set(given) != set(key.partition) or not given:
+                    return None  # only an index can leave out items
+                if set(equal) != set(key.partition) or not equal:
                     return None
-                key = KeyProposal(given, key.sorts)
+                key = KeyProposal(equal, key.sorts)
         return key
 
     def _price(self, plan: EntityProposal) -> float | None:
-        if self._hindered(plan) is not None:
+        if self._local_index_refusal(plan) is not None:
             return None
-        price = self.packer.alone(plan)
-        for block in plan.blocks:
-            group = self.packer.group({plan.entity: plan}, (block,))
+        price = self.packer.price_without_indexes(plan)
+        for index_key in plan.index_keys:
+            group = self.packer.best_index({plan.entity: plan}, (index_key,))
             if group is None:
                 return None
             price += group.price
         return price
 
-    def _hindered(self, plan: EntityProposal) -> SolveRefused | None:
+    def _local_index_refusal(self, plan: EntityProposal) -> SolveRefused | None:
         """Return why a proposal cannot have the local indexes that it needs; None if it can."""
-        local = [block for block in plan.blocks if block.local]
+        local = [index_key for index_key in plan.index_keys if index_key.local]
         if len(local) > LOCAL_INDEXES_MAX:
             return SolveRefused(
                 plan.entity,
@@ -223,16 +223,19 @@ class _Search:
             )
         return None
 
-    def _unserved(self, name: str, inside: frozenset[str]) -> SolveRefused:
+    def _explain_unserved(self, name: str, inside: frozenset[str]) -> SolveRefused:
+        """Return why no proposal serves all questions of an entity."""
         entity = self.subject.entities[name]
-        for question in self._of(name):
+        for question in self._questions_of(name):
             bases = [
-                base for key in self.bases[name] if (base := self._aligned(name, key, inside)) is not None
+                base
+                for key in self.bases[name]
+                if (base := self._align_partition(name, key, inside)) is not None
             ]
-            if question.several and not bases:
+            if question.has_several_entities and not bases:
                 return SolveRefused(
                     f"Need {question.need}",
-                    f"it wants {name} in one partition by {', '.join(question.equal(name)) or 'nothing'}, which is no "
+                    f"it wants {name} in one partition by {', '.join(question.equal_fields(name)) or 'nothing'}, which is no "
                     f"part of what tells one {name} from another; identify {name} by it too",
                 )
             if question.consistent and not any(table_serves(base, question, entity) for base in bases):
@@ -243,28 +246,28 @@ class _Search:
                 )
         return SolveRefused(name, "no keys serve all that is asked of it; ask by fewer fields at once")
 
-    def _packed(self, plans: tuple[EntityProposal, ...]) -> Solution:
-        found = self.packer.pack(plans)
-        if found is None:
+    def _pack(self, plans: tuple[EntityProposal, ...]) -> Solution:
+        packing = self.packer.pack(plans)
+        if packing is None:
             raise SolveRefused(
-                self.household.label,
+                self.table_group.label,
                 "its questions need an index that no attributes can be projected into; read fewer fields in some",
             )
-        groups, price = found
+        groups, price = packing
         for local, most in ((False, GLOBAL_INDEXES_MAX), (True, LOCAL_INDEXES_MAX)):
             count = sum(group.index.local is local for group in groups)
             if count > most:
                 raise SolveRefused(
-                    self.household.label,
+                    self.table_group.label,
                     f"its questions need {count} {'local' if local else 'global'} indexes, and a table has {most} at most; "
                     f"{'let some be eventual' if local else 'ask fewer'}, or keep some entities in a table of their own",
                 )
         plan = TableProposal(
-            self.household.label,
-            self.household.home,
+            self.table_group.label,
+            self.table_group.home,
             plans,
             tuple(group.index for group in groups),
-            len(plans) == 1 and self.packer.plain(plans[0]),
+            len(plans) == 1 and self.packer.has_native_key(plans[0]),
             {each.entity: count for each in plans if (count := self.packer.base_shards(each)) > 1},
         )
-        return Solution(plan, groups, price + sum(map(self.packer.alone, plans)))
+        return Solution(plan, groups, price + sum(map(self.packer.price_without_indexes, plans)))

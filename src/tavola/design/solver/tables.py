@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tavola.design.solver.names import find_free_name, snake, table_label
 from tavola.design.solver.questions import SolverInput, SolverQuestion
-from tavola.design.solver.wording import find_free_name, snake, table_label
 from tavola.model.document import TableDesign
 
-_REASONS = 3  # that are told of one table
-_ANYBODYS = frozenset(
+_REASONS_MAX = 3
+_COMMON_NAMES = frozenset(  # identifying fields that do not say what they identify
     {"id", "uuid", "key", "name", "code", "number", "slug", "title", "type", "kind", "at", "date"}
 )
 
@@ -30,17 +30,17 @@ class TableGroup:
 
 
 def group_entities(subject: SolverInput) -> tuple[TableGroup, ...]:
-    """Return the tables that entities are put into, in the order of their first entities."""
+    """Return which entities share a table, in the order of their first entities."""
     groups: list[list[str]] = [[name] for name in subject.entities]
     reasons: dict[str, list[str]] = {}
 
     def join(names: Sequence[str], reason: str) -> None:
-        found = [group for group in groups if set(group) & set(names)]
-        if len(found) < 2:
+        joined = [group for group in groups if set(group) & set(names)]
+        if len(joined) < 2:
             return
-        merged = [name for name in subject.entities if any(name in group for group in found)]
-        groups[:] = [group for group in groups if group not in found] + [merged]
-        reasons[merged[0]] = [*(why for group in found for why in reasons.get(group[0], ())), reason]
+        merged = [name for name in subject.entities if any(name in group for group in joined)]
+        groups[:] = [group for group in groups if group not in joined] + [merged]
+        reasons[merged[0]] = [*(why for group in joined for why in reasons.get(group[0], ())), reason]
 
     by_table: dict[str, list[str]] = {}
     for name, table in subject.homes.items():
@@ -49,7 +49,7 @@ def group_entities(subject: SolverInput) -> tuple[TableGroup, ...]:
     for names in by_table.values():
         join(names, "they share a table now, with its stream, time to live and backups")
     for question in subject.questions:
-        if question.several:
+        if question.has_several_entities:
             join(question.entities, f"{question.title!r} asks for them together")
     loose = [name for name, table in subject.homes.items() if table is None]
     transactions: dict[str, list[str]] = {}
@@ -61,47 +61,55 @@ def group_entities(subject: SolverInput) -> tuple[TableGroup, ...]:
         join(names, f"{title!r} writes them in one transaction")
     for one in loose:
         for other in loose:
-            by = _reference(subject, one, other) if one != other else ()
-            if by:
-                join((one, other), f"{other} names {one} by {', '.join(by)}")
+            reference_fields = _reference(subject, one, other) if one != other else ()
+            if reference_fields:
+                join((one, other), f"{other} names {one} by {', '.join(reference_fields)}")
     order = {name: at for at, name in enumerate(subject.entities)}
     taken = set(subject.entities)
-    told = []
+    table_groups = []
     for group in sorted(groups, key=lambda names: order[names[0]]):
         home = next((table for name in group if (table := subject.homes[name]) is not None), None)
-        asked = {
-            question.name for question in subject.questions
-        }  # a class inside an entity, which uses the table's
-        label = table_label(group[0], {*taken, *asked}) if home is None else find_free_name(home.label, taken)
+        # Questions become classes inside an entity, and those refer to the table by its label.
+        classes = {question.name for question in subject.questions}
+        label = (
+            table_label(group[0], {*taken, *classes}) if home is None else find_free_name(home.label, taken)
+        )
         taken.add(label)
         why = list(reasons.get(group[0], ["nothing else is asked or written together with it"]))
         reason = "; ".join(
-            why[:_REASONS] + ([f"and {len(why) - _REASONS} more such"] if len(why) > _REASONS else [])
+            why[:_REASONS_MAX]
+            + ([f"and {len(why) - _REASONS_MAX} more such"] if len(why) > _REASONS_MAX else [])
         )
-        told.append(TableGroup(label, home, tuple(group), reason))
-    return tuple(told)
+        table_groups.append(TableGroup(label, home, tuple(group), reason))
+    return tuple(table_groups)
 
 
 def _reference(subject: SolverInput, one: str, other: str) -> tuple[str, ...]:
-    """Return the fields by which an entity names another; none: it does not.
+    """Return the fields of `other` that refer to `one`; empty if it has none.
 
-    An id that both have for themselves names nobody, nor does a word that anything could be called by; `invoice_id` does.
+    Identifying fields that both entities have for themselves are no reference, nor are common names such as `id` or `name`;
+    `invoice_id` is one.
     """
     identity, own = (_identity(subject.questions, name) for name in (one, other))
-    fields = {found.name for found in subject.entities[other].fields}
+    fields = {field.name for field in subject.entities[other].fields}
     if len(identity) == 1:
         prefixed = f"{snake(one)}_{next(iter(identity))}"
         if prefixed in fields:
             return (prefixed,)
-    theirs = all(name.startswith(f"{snake(one)}_") for name in identity)
-    if not identity or not identity <= fields or identity <= _ANYBODYS or (identity == own and not theirs):
+    prefixed_by_entity = all(name.startswith(f"{snake(one)}_") for name in identity)
+    if (
+        not identity
+        or not identity <= fields
+        or identity <= _COMMON_NAMES
+        or (identity == own and not prefixed_by_entity)
+    ):
         return ()
     return tuple(sorted(identity))
 
 
 def _identity(questions: Sequence[SolverQuestion], entity: str) -> frozenset[str]:
-    told: list[tuple[str, ...]] = [
+    identities: list[tuple[str, ...]] = [
         question.fixed[0] for question in questions if question.identifies and question.entities == (entity,)
     ]
-    shortest: tuple[str, ...] = min(told, key=len, default=())
+    shortest: tuple[str, ...] = min(identities, key=len, default=())
     return frozenset(shortest)

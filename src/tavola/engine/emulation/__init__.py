@@ -5,7 +5,7 @@ batches that are left undone, streams that interleave, and the counters of hot k
 pages, and no request: the operations ask it. Nothing here is on unless a switch says so.
 """
 
-from tavola.engine.emulation.emulation import Emulation, HotItem, Hottest, active_emulation, insights_mode
+from tavola.engine.emulation.emulation import Emulation, HotItem, Hottest, insights_mode
 from tavola.engine.emulation.interleaving import interleave
 from tavola.engine.emulation.switches import SWITCHES, EmulationRefused, Switches, parse_switches
 
@@ -16,7 +16,6 @@ __all__ = [
     "HotItem",
     "Hottest",
     "Switches",
-    "active_emulation",
     "insights_mode",
     "interleave",
     "parse_switches",

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tavola.engine.capacity import index_write_units
-from tavola.engine.catalog import Index, Table
-from tavola.engine.indexes import keys_of, sizes_of
-from tavola.engine.reads import Span
+from tavola.engine.catalog import StoredIndex, StoredTable
+from tavola.engine.reads import ReadRange
 from tavola.engine.storage import Entry
-from tavola.engine.writes import CurrentItem, ItemWrite
+from tavola.engine.writes import CurrentItem, ItemWrite, keys_of, sizes_of
 from tavola.values import write_units
 
 Access = Literal["Read", "Write"]
@@ -25,8 +24,8 @@ Reach = Literal["item", "partition", "scan"]  # what the key stands for
 class Charge:
     """Units of one kind, on a table or on a global index of it, at one key."""
 
-    table: Table
-    index: Index | None
+    table: StoredTable
+    index: StoredIndex | None
     access: Access
     key: bytes  # ordered; of a page, where it begins
     units: float
@@ -69,7 +68,7 @@ def check_charges(standing: CurrentItem, factor: float = 1.0) -> list[Charge]:
     return [Charge(standing.table, None, "Write", standing.key, units)]
 
 
-def page_charge(span: Span, units: float) -> Charge:
+def page_charge(span: ReadRange, units: float) -> Charge:
     """Return what a page of a query or scan takes, at the place where it begins.
 
     Charging each row where it lies would need every row's key; a page is small beside a partition.
@@ -84,7 +83,7 @@ def page_charge(span: Span, units: float) -> Charge:
 
 
 def _entries(
-    table: Table, image: tuple[object, int, tuple[Entry, ...]] | None
+    table: StoredTable, image: tuple[object, int, tuple[Entry, ...]] | None
 ) -> list[tuple[Entry, int | None]]:
     if image is None:
         return [(None, None)] * len(table.indexes)

@@ -12,20 +12,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tavola.clock import Clock
-from tavola.engine.catalog import Catalog, Index, Table
+from tavola.engine.catalog import Catalog, StoredIndex, StoredTable
 from tavola.engine.emulation.batches import UnprocessedMembers
 from tavola.engine.emulation.chance import SeededChance, share_of
 from tavola.engine.emulation.charges import Charge, check_charges, page_charge, write_charges
 from tavola.engine.emulation.conflicts import ONGOING, Conflicts
-from tavola.engine.emulation.hot_keys import Counters, HotKeyCounters
+from tavola.engine.emulation.hot_keys import HotKeyCounters, KeyCounters
 from tavola.engine.emulation.interleaving import read_interleaved, window_start_us
 from tavola.engine.emulation.staleness import Staleness
 from tavola.engine.emulation.switches import Switches
 from tavola.engine.emulation.throughput import Throttle, ThroughputMeter, fault_of, reason_of
-from tavola.engine.reads import Span
+from tavola.engine.reads import ReadRange
 from tavola.engine.request_context import ItemAccess
-from tavola.engine.storage import ChangeLog, LogRow
-from tavola.engine.streams import Shard
+from tavola.engine.storage import ChangeLog, ChangeLogRow
+from tavola.engine.streams import StreamShard
 from tavola.engine.writes import CurrentItem, ItemWrite
 from tavola.keys import bounds_around, values_of
 from tavola.limits import TRANSACTION_UNITS_FACTOR
@@ -64,8 +64,9 @@ class Hottest:
 class Emulation:
     """The effects that are emulated in one engine, and their state, which is not stored."""
 
-    def __init__(self, switches: Switches, clock: Clock) -> None:
+    def __init__(self, switches: Switches, clock: Clock, catalog: Catalog) -> None:
         self.switches = switches
+        self.active = False  # whether calls have to consult it
         self._clock = clock
         self.throughput: ThroughputMeter | None = None
         self.staleness: Staleness | None = None
@@ -87,29 +88,38 @@ class Emulation:
             self.conflicts = Conflicts(clock, switches.conflicts_s, self._chance("conflicts"))
         if switches.unprocessed is not None:
             self.unprocessed = UnprocessedMembers(switches.unprocessed, self._chance("unprocessed"))
+        self.update_active(catalog)
+
+    def update_active(self, catalog: Catalog) -> None:
+        """Set `active`: whether any switch, or Contributor Insights of any table or index, is on."""
+        self.active = self.switches.any or _has_insights(catalog)
+        if not self.active:
+            self._watches.clear()
 
     def _chance(self, switch: str) -> SeededChance:
         return SeededChance(self.switches.seed_of(switch))
 
     # Reads.
 
-    def table_view(self, table: Table, index: Index | None, consistent: bool | None) -> Table:
+    def table_view(
+        self, table: StoredTable, index: StoredIndex | None, consistent: bool | None
+    ) -> StoredTable:
         """Return the state of a table that a read sees."""
         if self.staleness is None:
             return table
         return self.staleness.table_view(table, index, consistent=bool(consistent))
 
-    def charge_item_read(self, table: Table, key: bytes, units: float) -> None:
+    def charge_item_read(self, table: StoredTable, key: bytes, units: float) -> None:
         """Charge a read of one item, or throttle it."""
         if self._meters(table):
             self._charge_or_throttle([Charge(table, None, "Read", key, units)])
 
-    def charge_page(self, span: Span, units: float) -> None:
+    def charge_page(self, span: ReadRange, units: float) -> None:
         """Charge a page of a query or scan, or throttle it."""
         if self._meters(span.table):
             self._charge_or_throttle([page_charge(span, units)])
 
-    def charge_transaction_reads(self, reads: Sequence[tuple[Table, bytes, float]]) -> None:
+    def charge_transaction_reads(self, reads: Sequence[tuple[StoredTable, bytes, float]]) -> None:
         """Charge a transactional read, or cancel it with a reason for each item."""
         if self.conflicts is not None:
             met = [self.conflicts.blocks_read(_place(table, key)) for table, key, _ in reads]
@@ -120,7 +130,7 @@ class Emulation:
 
     # Writes.
 
-    def check_conflict(self, table: Table, key: bytes) -> None:
+    def check_conflict(self, table: StoredTable, key: bytes) -> None:
         """Refuse a single write whose item is in a running transaction."""
         if self.conflicts is not None and self.conflicts.blocks_write(_place(table, key)):
             raise TransactionConflictFault()
@@ -140,7 +150,7 @@ class Emulation:
         if self.conflicts is not None and self.conflicts.in_progress(scope, token):
             raise TransactionInProgressFault()
 
-    def check_transaction_conflicts(self, places: Sequence[tuple[Table, bytes] | None]) -> None:
+    def check_transaction_conflicts(self, places: Sequence[tuple[StoredTable, bytes] | None]) -> None:
         """Cancel a write transaction if one of its items is in another one."""
         if self.conflicts is not None:
             _cancel(
@@ -191,7 +201,7 @@ class Emulation:
             raise fault_of(list(dict.fromkeys(refused)))
         return frozenset(left)
 
-    def choose_unread(self, reads: Sequence[tuple[Table, bytes, float]]) -> frozenset[int]:
+    def choose_unread(self, reads: Sequence[tuple[StoredTable, bytes, float]]) -> frozenset[int]:
         """Return the positions of the reads that a batch leaves unprocessed; throttle it if none would be processed."""
         left = set() if self.unprocessed is None else set(self.unprocessed.choose_unprocessed(len(reads)))
         refused: list[Throttle] = []
@@ -212,7 +222,9 @@ class Emulation:
         """Whether stream records of different items are reordered."""
         return self.switches.interleave_s is not None
 
-    def read_shard(self, log: ChangeLog, shard: Shard, after: int, limit: int) -> tuple[list[LogRow], int]:
+    def read_shard(
+        self, log: ChangeLog, shard: StreamShard, after: int, limit: int
+    ) -> tuple[list[ChangeLogRow], int]:
         """Return changes of a shard after an id, reordered across items, and the id to continue after."""
         window_s = self.switches.interleave_s
         assert window_s is not None, "what does not interleave is read as it is"
@@ -240,13 +252,13 @@ class Emulation:
 
     # Hot keys.
 
-    def hottest(self, table: Table, index: Index | None, count: int) -> Hottest:
+    def hottest(self, table: StoredTable, index: StoredIndex | None, count: int) -> Hottest:
         """Return the hottest keys of a table or global index since counting began."""
         watch = self._watches.get(_watched(table, index)) or HotKeyCounters()
         schema = table.schema if index is None else index.schema
         bare = not schema.range  # every partition key is a whole key
 
-        def told(counters: Counters) -> tuple[HotItem, ...]:
+        def told(counters: KeyCounters) -> tuple[HotItem, ...]:
             return tuple(
                 HotItem(values_of(schema, hot.key), hot.count, hot.error) for hot in counters.top(count)
             )
@@ -266,11 +278,11 @@ class Emulation:
         self._refused.clear()
         return refused
 
-    def forget(self, table: Table, index: Index | None) -> None:
+    def forget(self, table: StoredTable, index: StoredIndex | None) -> None:
         """Reset the counters of a table or index."""
         self._watches.pop(_watched(table, index), None)
 
-    def drop(self, table: Table) -> None:
+    def drop(self, table: StoredTable) -> None:
         """Drop the state of a deleted table."""
         number = table.definition.number
         for place in [place for place in self._watches if place[0] == number]:
@@ -278,7 +290,7 @@ class Emulation:
         if self.throughput is not None:
             self.throughput.drop(table)
 
-    def _meters(self, table: Table) -> bool:
+    def _meters(self, table: StoredTable) -> bool:
         """Return whether accesses of a table are charged or counted."""
         return self.throughput is not None or bool(table.definition.insights)
 
@@ -348,7 +360,7 @@ class Emulation:
             self.conflicts.hold_write(_place(standing.table, standing.key))
 
 
-def insights_mode(table: Table, index: Index | None) -> str | None:
+def insights_mode(table: StoredTable, index: StoredIndex | None) -> str | None:
     """Return the mode of Contributor Insights for a table or global index; None if it is off."""
     insights = table.definition.insights
     if not insights:
@@ -357,17 +369,7 @@ def insights_mode(table: Table, index: Index | None) -> str | None:
     return setting.mode if setting is not None and setting.enabled else None
 
 
-def active_emulation(standing: Emulation | None, catalog: Catalog, clock: Clock) -> Emulation | None:
-    """Return the emulation if any switch or Contributor Insights is on; None otherwise, which costs nothing."""
-    if standing is not None and standing.switches.any:
-        return standing
-    if not has_insights(catalog):
-        return None
-    return standing or Emulation(Switches(), clock)
-
-
-def has_insights(catalog: Catalog) -> bool:
-    """Return whether Contributor Insights is on for any table or index."""
+def _has_insights(catalog: Catalog) -> bool:
     return any(
         setting.enabled for table in catalog.tables() for setting in table.definition.insights.values()
     )
@@ -380,11 +382,11 @@ def _refusal(charge: Charge) -> ItemAccess:
     return ItemAccess(charge.table.arn, charge.index.name, None, 0.0, 0.0, key)
 
 
-def _place(table: Table, key: bytes) -> tuple[int, bytes]:
+def _place(table: StoredTable, key: bytes) -> tuple[int, bytes]:
     return table.definition.number, key
 
 
-def _watched(table: Table, index: Index | None) -> tuple[int, int]:
+def _watched(table: StoredTable, index: StoredIndex | None) -> tuple[int, int]:
     return table.definition.number, 0 if index is None else index.definition.slot
 
 

@@ -23,7 +23,7 @@ class HotKey:
     error: float
 
 
-class Counters:
+class KeyCounters:
     """The heaviest of any number of keys."""
 
     __slots__ = ("_capacity", "_counts", "_errors", "_floor", "total")
@@ -75,10 +75,10 @@ class HotKeyCounters:
     __slots__ = ("accessed", "accessed_items", "throttled", "throttled_items")
 
     def __init__(self) -> None:
-        self.accessed = Counters()
-        self.accessed_items = Counters()
-        self.throttled = Counters()
-        self.throttled_items = Counters()
+        self.accessed = KeyCounters()
+        self.accessed_items = KeyCounters()
+        self.throttled = KeyCounters()
+        self.throttled_items = KeyCounters()
 
     def note_accessed(self, partition: bytes, item: bytes | None, units: float) -> None:
         """Count an access; of a page, the partition alone."""

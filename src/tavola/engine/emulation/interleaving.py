@@ -11,22 +11,22 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, islice
 
 from tavola.engine.emulation.chance import share_of
-from tavola.engine.storage import ChangeLog, LogRow
-from tavola.engine.streams import Shard
+from tavola.engine.storage import ChangeLog, ChangeLogRow
+from tavola.engine.streams import StreamShard
 from tavola.keys import Bounds
 
 _BLOCK_ROWS = 256  # that change places with each other at most
 _CHUNK_ROWS = 1024
 
 
-def interleave(rows: Sequence[LogRow], seed: str) -> list[LogRow]:
+def interleave(rows: Sequence[ChangeLogRow], seed: str) -> list[ChangeLogRow]:
     """Return the changes of one window with their places mixed: ids as they rose, each key's in its order."""
-    queues: dict[bytes, list[LogRow]] = {}
+    queues: dict[bytes, list[ChangeLogRow]] = {}
     for row in rows:
         queues.setdefault(row.key, []).append(row)
     drawn = sorted(rows, key=lambda row: (share_of(seed, f"{row.id}".encode()), row.id))
     taken = dict.fromkeys(queues, 0)
-    mixed: list[LogRow] = []
+    mixed: list[ChangeLogRow] = []
     for place, row in zip(rows, drawn, strict=True):
         # Which key goes next is by chance; which change of that key is by its order.
         nth = taken[row.key]
@@ -42,8 +42,8 @@ def window_start_us(at_us: int, window_s: float) -> int:
 
 
 def read_interleaved(
-    log: ChangeLog, shard: Shard, after: int, limit: int, now_s: float, window_s: float, seed: str
-) -> tuple[list[LogRow], int]:
+    log: ChangeLog, shard: StreamShard, after: int, limit: int, now_s: float, window_s: float, seed: str
+) -> tuple[list[ChangeLogRow], int]:
     """Return up to `limit` changes of a shard past an id, mixed, and the id to go on after.
 
     What is in a window is read from the window's beginning each time, so that a reader who comes back to the
@@ -56,7 +56,7 @@ def read_interleaved(
     if not first:
         return [], max(after, upto)
     begin = max(log.id_at(window_start_us(first[0].at_us, window_s) - 1), shard.first - 1)
-    found: list[LogRow] = []
+    found: list[ChangeLogRow] = []
     for block in _blocks(_rows(log, shard.bounds, begin, upto), window_us):
         if block[-1].id > after:
             found.extend(row for row in interleave(block, seed) if row.id > after)
@@ -65,7 +65,7 @@ def read_interleaved(
     return found, max(after, upto)
 
 
-def _rows(log: ChangeLog, bounds: Bounds, after: int, upto: int) -> Iterator[LogRow]:
+def _rows(log: ChangeLog, bounds: Bounds, after: int, upto: int) -> Iterator[ChangeLogRow]:
     while True:
         rows = log.read(after, upto, bounds, _CHUNK_ROWS)
         yield from rows
@@ -74,7 +74,7 @@ def _rows(log: ChangeLog, bounds: Bounds, after: int, upto: int) -> Iterator[Log
         after = rows[-1].id
 
 
-def _blocks(rows: Iterator[LogRow], window_us: int) -> Iterator[list[LogRow]]:
+def _blocks(rows: Iterator[ChangeLogRow], window_us: int) -> Iterator[list[ChangeLogRow]]:
     """Yield the changes of each window, in blocks that are small enough to hold."""
     for _, window in groupby(rows, key=lambda row: row.at_us // window_us):
         while block := list(islice(window, _BLOCK_ROWS)):

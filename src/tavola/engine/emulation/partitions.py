@@ -29,7 +29,7 @@ _HASHES = 1 << 32
 CollectionOf = Callable[[bytes], bytes]  # the part of a key that its item collection shares
 
 
-class Partition:
+class ThroughputPartition:
     """The keys from `lower` up to `upper` (None: the last), what is left to do on them, and their heat."""
 
     __slots__ = (
@@ -96,7 +96,7 @@ class Partition:
         self._throttled = False
 
 
-class Partitions:
+class ThroughputPartitions:
     """All partitions of one table or index, in the order of their keys."""
 
     def __init__(
@@ -104,7 +104,7 @@ class Partitions:
     ) -> None:
         self._collection_of = collection_of
         self._whole_collections = whole_collections
-        self._parts = [Partition(b"", None, now_s)]
+        self._parts = [ThroughputPartition(b"", None, now_s)]
         self._lowers = [b""]
         self.splits = 0  # for heat
         self.grow(count, now_s)
@@ -112,10 +112,10 @@ class Partitions:
     def __len__(self) -> int:
         return len(self._parts)
 
-    def __iter__(self) -> Iterator[Partition]:
+    def __iter__(self) -> Iterator[ThroughputPartition]:
         return iter(self._parts)
 
-    def find(self, key: bytes) -> Partition:
+    def find(self, key: bytes) -> ThroughputPartition:
         """Return the partition that a key lies in."""
         return self._parts[bisect_right(self._lowers, key) - 1]
 
@@ -128,7 +128,7 @@ class Partitions:
             low = self._hash(self._parts[place].lower)
             self._cut(place, (low + self._width(place) // 2).to_bytes(4, "big"), now_s)
 
-    def cool(self, partition: Partition, after_s: float, now_s: float) -> bool:
+    def cool(self, partition: ThroughputPartition, after_s: float, now_s: float) -> bool:
         """Split a partition that has been hot for long enough, where that helps; tell whether it was."""
         if partition.hot_for_s(now_s) < after_s:
             return False
@@ -142,7 +142,10 @@ class Partitions:
 
     def _cut(self, at: int, key: bytes, now_s: float) -> None:
         cut = self._parts[at]
-        self._parts[at : at + 1] = [Partition(cut.lower, key, now_s), Partition(key, cut.upper, now_s)]
+        self._parts[at : at + 1] = [
+            ThroughputPartition(cut.lower, key, now_s),
+            ThroughputPartition(key, cut.upper, now_s),
+        ]
         self._lowers.insert(at + 1, key)
 
     def _hash(self, lower: bytes | None) -> int:

@@ -8,7 +8,7 @@ own lag, also for whoever wrote. Consistent reads are never stale. The past is r
 from __future__ import annotations
 
 from tavola.clock import Clock
-from tavola.engine.catalog import Index, Table
+from tavola.engine.catalog import StoredIndex, StoredTable
 from tavola.engine.emulation.chance import SeededChance
 from tavola.engine.snapshots import AsOfTableStore, table_at_position
 
@@ -33,7 +33,7 @@ class Staleness:
         self._reads = reads
         self._lags = lags
 
-    def table_view(self, table: Table, index: Index | None, *, consistent: bool) -> Table:
+    def table_view(self, table: StoredTable, index: StoredIndex | None, *, consistent: bool) -> StoredTable:
         """Return a table as a read sees it: as it stands, or as it stood a moment ago."""
         if consistent or isinstance(table.rows, AsOfTableStore):
             return table

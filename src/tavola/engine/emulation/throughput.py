@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tavola.clock import Clock
-from tavola.engine.catalog import Index, Table
+from tavola.engine.catalog import StoredIndex, StoredTable
 from tavola.engine.emulation.buckets import TokenBucket
 from tavola.engine.emulation.charges import Access, Charge
-from tavola.engine.emulation.partitions import Partitions
+from tavola.engine.emulation.partitions import ThroughputPartitions
 from tavola.keys import KeySchema, bounds_around
 from tavola.limits import (
     BURST_S,
@@ -129,7 +129,7 @@ class MeteredResource:
         "writes",
     )
 
-    def __init__(self, table: Table, index: Index | None, now_s: float) -> None:
+    def __init__(self, table: StoredTable, index: StoredIndex | None, now_s: float) -> None:
         schema: KeySchema = table.schema if index is None else index.schema
         self.definition = table.definition
         self.of_index = index is not None
@@ -138,7 +138,7 @@ class MeteredResource:
         kept_s = 1.0 if self.allowance.on_demand else BURST_S
         self.reads = TokenBucket(self.allowance.reads, kept_s, now_s)
         self.writes = TokenBucket(self.allowance.writes, kept_s, now_s)
-        self.partitions = Partitions(
+        self.partitions = ThroughputPartitions(
             self.allowance.partitions,
             now_s,
             lambda key: bounds_around(schema, key).lower,
@@ -148,7 +148,7 @@ class MeteredResource:
         self._window_at_s = now_s
         self._peaks: list[tuple[float, int]] = []  # when a peak was seen, and the partitions it asks for
 
-    def renew(self, table: Table, index: Index | None, now_s: float) -> None:
+    def renew(self, table: StoredTable, index: StoredIndex | None, now_s: float) -> None:
         """Take on a table's new definition: other units, perhaps another mode; partitions stay."""
         self.definition = table.definition
         changed = allowance_of(table, index)
@@ -239,7 +239,7 @@ class ThroughputMeter:
             resource.take(charge, now_s)
             resource.heat(charge, now_s, self._split_after_s, throttled=False)
 
-    def resource(self, table: Table, index: Index | None) -> MeteredResource:
+    def resource(self, table: StoredTable, index: StoredIndex | None) -> MeteredResource:
         """Return a table or global index as it is metered."""
         place = (table.definition.number, 0 if index is None else index.definition.slot)
         found = self._resources.get(place)
@@ -249,7 +249,7 @@ class ThroughputMeter:
             found.renew(table, index, self._clock.now())
         return found
 
-    def drop(self, table: Table) -> None:
+    def drop(self, table: StoredTable) -> None:
         """Let go of a table that is deleted, and of its indexes."""
         number = table.definition.number
         for place in [place for place in self._resources if place[0] == number]:
@@ -274,7 +274,7 @@ def reason_of(throttles: Sequence[Throttle]) -> CancellationReason:
     return CancellationReason(code, first.message)
 
 
-def allowance_of(table: Table, index: Index | None) -> Allowance:
+def allowance_of(table: StoredTable, index: StoredIndex | None) -> Allowance:
     """Return what a table or global index may do, by its definition."""
     definition = table.definition
     own = definition if index is None else index.definition

@@ -28,6 +28,7 @@ from tavola.engine.operations.bulk import (
     start_bulk_put_items,
 )
 from tavola.engine.operations.call import OperationCall, Services
+from tavola.engine.operations.emulated_call import EmulatedCall
 from tavola.engine.operations.exports import (
     EXPORT_JOB,
     describe_export,
@@ -200,4 +201,4 @@ ABANDONED: dict[str, Callable[[Services, dict[str, Any]], None]] = {
     RESTORE_JOB: fail_restore,
 }
 
-__all__ = ["ABANDONED", "HANDLERS", "STEPS", "OperationCall", "Services"]
+__all__ = ["ABANDONED", "HANDLERS", "STEPS", "EmulatedCall", "OperationCall", "Services"]

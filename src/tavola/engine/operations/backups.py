@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from tavola.engine.backups import Backup, Backups, BackupType, keep_table, pin, pinned_table, unpin
-from tavola.engine.catalog import Table
+from tavola.engine.catalog import StoredTable
 from tavola.engine.copies import START, CopyPosition, copy_slice
 from tavola.engine.failures import Failure, failure_of, record_failure
 from tavola.engine.operations.call import OperationCall, Services
@@ -120,7 +120,7 @@ def delete_backup(call: OperationCall, request: DeleteBackupRequest) -> bytes:
     return encode({"BackupDescription": described})
 
 
-def drop_table(services: Services, table: Table) -> None:
+def drop_table(services: Services, table: StoredTable) -> None:
     """Drop a deleted table in the open transaction; with recovery on, its rows become a backup.
 
     Copies in progress continue: rows and log are kept until they are done.
@@ -172,7 +172,7 @@ def fail_backup(services: Services, state: dict[str, Any]) -> None:
     unpin(services.catalog, services.store, state["source"])
 
 
-def find_backup_table(call: OperationCall, name_or_arn: str, scope: Scope | None = None) -> Table:
+def find_backup_table(call: OperationCall, name_or_arn: str, scope: Scope | None = None) -> StoredTable:
     """Return the table that a backup operation names; a table being restored does not exist for it yet."""
     name = table_name_of(name_or_arn)
     table = call.services.catalog.find(scope or call.check_scope(name_or_arn), name)
@@ -203,7 +203,7 @@ def _parsed(call: OperationCall, arn: str) -> ResourceArn:
     parts = parse_resource_arn(arn)
     if parts is None or parts.kind != "backup":
         raise ValidationFault("Invalid Backup ARN")
-    guarded = call.visit is not None and call.visit.guard is not None
+    guarded = call.context is not None and call.context.guard is not None
     if parts.scope.account != call.scope.account and not guarded:
         raise AccessDeniedFault("Access is denied")
     return parts
@@ -213,7 +213,7 @@ def _is_over(services: Services, backup: Backup) -> bool:
     return backup.expires_at_s is not None and backup.expires_at_s <= services.clock.now()
 
 
-def _new(services: Services, table: Table, name: str, type_: BackupType, number: int) -> Backup:
+def _new(services: Services, table: StoredTable, name: str, type_: BackupType, number: int) -> Backup:
     milliseconds = int(services.clock.now() * 1000)
     suffix = "00000000" if type_ == "SYSTEM" else services.entropy.bytes(4).hex()
     while Backups(services.store).find(table.scope, table.name, f"{milliseconds:014d}-{suffix}") is not None:

@@ -6,20 +6,19 @@ from typing import Any
 
 import msgspec
 
-from tavola.engine.capacity import CapacityUsage, capacity_mode
-from tavola.engine.catalog import Table
-from tavola.engine.operations.call import OperationCall
-from tavola.engine.operations.items import (
-    add_write_units,
-    collection_metrics,
-    project_row,
-    record_write_access,
-)
-from tavola.engine.operations.request_expressions import (
+from tavola.engine.capacity import CapacityUsage, add_write_units
+from tavola.engine.catalog import StoredTable
+from tavola.engine.operations.call import (
+    OperationCall,
     bind_placeholders,
+    capacity_mode,
     check_placeholders_used,
     check_scalar_keys,
     parse_projection,
+    project_row,
+)
+from tavola.engine.operations.items import (
+    collection_metrics,
 )
 from tavola.engine.operations.responses import encode
 from tavola.engine.writes import (
@@ -63,7 +62,7 @@ def batch_get_item(call: OperationCall, request: BatchGetItemRequest) -> bytes:
         for name, wanted in request.request_items.items()
     }
     room_bytes = BATCH_GET_RESPONSE_BYTES_MAX
-    throttled = _throttled_keys(call, request, tables, keys) if call.services.emulation is not None else {}
+    throttled = call.unprocessed_keys(request, tables, keys)
     responses: list[bytes] = []
     unprocessed: dict[str, Any] = {}
     usages: list[CapacityUsage] = []
@@ -93,7 +92,7 @@ def batch_get_item(call: OperationCall, request: BatchGetItemRequest) -> bytes:
 
 def _read_keys(
     call: OperationCall,
-    table: Table,
+    table: StoredTable,
     request: KeysAndAttributes,
     keys: list[bytes],
     projection: Projection | None,
@@ -120,33 +119,6 @@ def _read_keys(
     return items, unprocessed, room_bytes
 
 
-def _throttled_keys(
-    call: OperationCall, request: BatchGetItemRequest, tables: dict[str, Table], keys: dict[str, list[bytes]]
-) -> dict[str, frozenset[int]]:
-    """Return by table the positions of keys that emulation leaves unprocessed.
-
-    Also replaces each table in `tables` with the state that its reads see (eventual consistency is emulated).
-    """
-    emulation = call.services.emulation
-    assert emulation is not None, "only emulation leaves keys unprocessed"
-    reads: list[tuple[Table, bytes, float]] = []
-    positions: list[tuple[str, int]] = []
-    for name, keys_and_attributes in request.request_items.items():
-        tables[name] = table = emulation.table_view(tables[name], None, keys_and_attributes.consistent_read)
-        for position, key in enumerate(keys[name]):
-            row = table.rows.get(key)
-            units = read_units(
-                0 if row is None else row[1], consistent=bool(keys_and_attributes.consistent_read)
-            )
-            reads.append((table, key, units))
-            positions.append((name, position))
-    throttled: dict[str, set[int]] = {}
-    for at in emulation.choose_unread(reads):
-        name, position = positions[at]
-        throttled.setdefault(name, set()).add(position)
-    return {name: frozenset(positions) for name, positions in throttled.items()}
-
-
 def batch_write_item(call: OperationCall, request: BatchWriteItemRequest) -> bytes:
     """Put and delete up to 25 items in several tables; all are checked before the first is written."""
     sizes: dict[int, int] = {}
@@ -159,7 +131,7 @@ def batch_write_item(call: OperationCall, request: BatchWriteItemRequest) -> byt
             elif write.delete_request is not None:
                 call.admit(write.delete_request.key)
     tables = {name: call.table(name) for name in request.request_items}
-    planned: list[tuple[str, Table, list[bytes], list[WriteRequest]]] = []
+    planned: list[tuple[str, StoredTable, list[bytes], list[WriteRequest]]] = []
     for name, writes in request.request_items.items():
         table = tables[name]
         planned.append((name, table, _check_distinct([_write_key(table, write) for write in writes]), writes))
@@ -173,8 +145,8 @@ def batch_write_item(call: OperationCall, request: BatchWriteItemRequest) -> byt
             elif write.delete_request is not None:
                 item_writes.append((name, prepare_delete(current), write.delete_request.key))
     unprocessed: dict[str, list[Any]] = {}
-    if call.services.emulation is not None:
-        throttled = call.services.emulation.choose_unwritten([change for _, change, _ in item_writes])
+    throttled = call.unprocessed_writes([write for _, write, _ in item_writes])
+    if throttled:
         for position in sorted(throttled):
             name, item_write, item = item_writes[position]
             again = (
@@ -186,7 +158,7 @@ def batch_write_item(call: OperationCall, request: BatchWriteItemRequest) -> byt
         item_writes = [each for position, each in enumerate(item_writes) if position not in throttled]
     call.services.begin()
     for _, item_write, _ in item_writes:
-        record_write_access(call, item_write)
+        call.record_write(item_write)
         apply_write(call.services.catalog, item_write)
     return encode({"UnprocessedItems": unprocessed} | _render_batch_metrics(request, item_writes))
 
@@ -217,7 +189,7 @@ def collection_metrics_by_table(writes: list[tuple[str, ItemWrite, Item]]) -> di
     return {"ItemCollectionMetrics": metrics} if metrics else {}
 
 
-def _write_key(table: Table, write: WriteRequest) -> bytes:
+def _write_key(table: StoredTable, write: WriteRequest) -> bytes:
     """Return the encoded key of a write; a put with a missing key gets another message than PutItem gives."""
     if write.delete_request is not None:
         return key_of_request(table, write.delete_request.key)

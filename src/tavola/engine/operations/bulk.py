@@ -26,9 +26,9 @@ from tavola.engine.transfer import (
     BulkProgress,
     Load,
     LoadFormat,
-    Records,
     Transfer,
     TransferError,
+    TransferRecords,
     release_objects,
     transfer_id,
 )
@@ -59,7 +59,7 @@ def start_bulk_put_items(call: OperationCall, request: StartBulkPutItemsRequest)
     check_place(output.s3_key_prefix)
     check_compression(source.input_compression_type)
     table = call.table(request.table_name)
-    records = Records(services.store, "bulk")
+    records = TransferRecords(services.store, "bulk")
     now_s = services.clock.now()
     digest = digest_payload(msgspec.to_builtins(request))
     token = request.client_token or services.entropy.uuid()
@@ -142,14 +142,14 @@ def cancel_bulk_operation(call: OperationCall, request: CancelBulkOperationReque
     services = call.services
     services.begin()
     transfer = transfer.with_description(BulkOperationStatus="CANCELLING")
-    Records(services.store, "bulk").keep(msgspec.structs.replace(transfer, cancelled=True))
+    TransferRecords(services.store, "bulk").keep(msgspec.structs.replace(transfer, cancelled=True))
     return encode({"BulkOperationArn": request.bulk_operation_arn, "BulkOperationStatus": "CANCELLING"})
 
 
 def bulk_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | None:
     """Process a slice of a bulk load; the first one lists its objects."""
     scope = Scope(state["account"], state["region"])
-    records = Records(services.store, "bulk")
+    records = TransferRecords(services.store, "bulk")
     transfer = records.find(scope, state["id"])
     now_s = services.clock.now()
     if transfer is None:  # the record has expired

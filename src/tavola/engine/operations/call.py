@@ -1,33 +1,76 @@
-"""The request being executed, and the engine services that operations use."""
+"""OperationCall: one request being executed, and how operations resolve tables, compile expressions and access items.
+
+Operations read and write items through the methods of their call. That is where accesses are recorded, and where
+`EmulatedCall` puts throttling, conflicts and stale reads between an operation and the data; a plain call has none of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol, TypeVar
+
+import msgspec
 
 from tavola.clock import Clock
-from tavola.engine.catalog import Catalog, Table
+from tavola.engine.capacity import CapacityUsage, index_entry_units, index_units_of
+from tavola.engine.catalog import Catalog, StoredIndex, StoredTable
 from tavola.engine.emulation import Emulation
-from tavola.engine.isolation import ClientTokens
-from tavola.engine.jobs import Jobs
+from tavola.engine.isolation import ClientTokens, TransactionReceipt
+from tavola.engine.jobs import JobStore
+from tavola.engine.reads import ReadRange
 from tavola.engine.request_context import ItemAccess, RequestContext
 from tavola.engine.signed_tokens import TokenSigner
 from tavola.engine.snapshots import read_only_fault, table_at
-from tavola.engine.storage import Store
-from tavola.engine.streams import Streams
+from tavola.engine.storage import ChangeLog, ChangeLogRow, ItemRow, Store
+from tavola.engine.streams import Streams, StreamShard, read_shard
 from tavola.engine.transfer import Buckets
+from tavola.engine.writes import CurrentItem, ItemWrite, apply_write, condition_failure
 from tavola.entropy import Entropy
+from tavola.expressions.bindings import Bindings, check_placeholder_keys, check_placeholders
+from tavola.expressions.conditions import Condition, evaluate
 from tavola.expressions.errors import ExpressionError
+from tavola.expressions.key_conditions import KeyCondition
+from tavola.expressions.legacy import (
+    legacy_attributes,
+    legacy_expected,
+    legacy_filter,
+    legacy_key_conditions,
+    legacy_updates,
+)
+from tavola.expressions.plans import (
+    compile_condition,
+    compile_key_condition,
+    compile_projection,
+    compile_update,
+)
+from tavola.expressions.projections import Projection, project
+from tavola.expressions.updates import Update
 from tavola.limits import EXPRESSION_SUBSTITUTION_BYTES_MAX
 from tavola.protocol.arns import ResourceArn, Scope, scope_of, table_arn, table_name_of
+from tavola.protocol.batches import BatchGetItemRequest
 from tavola.protocol.faults import AccessDeniedFault, ResourceNotFoundFault, ValidationFault
 from tavola.protocol.message_style import MessageStyle, add_error_count, layer_of
 from tavola.protocol.resources import TableFacts
-from tavola.values import ValueRefused, admit_item
+from tavola.values import ValueRefused, admit_item, decode_item, encode_item, read_units, write_units
 
 ITERATOR = "shard-iterator"
 """The purpose that shard iterator tokens are signed for."""
+
+PreparedT = TypeVar("PreparedT", bound="TransactionMember")
+_Plan = TypeVar("_Plan")
+_NOT_SCALAR = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
+_NAMES_MAX = 10_000  # our own limit: AWS limits only the body, and this work would block other requests
+_UNBOUND = Bindings({}, {})
+_NONE_UNPROCESSED: frozenset[int] = frozenset()
+_tuple = tuple.__new__  # builds a named tuple without its slower constructor
+
+
+class TransactionMember(Protocol):
+    """A write or check of a transaction; `write` is None for a check."""
+
+    current: CurrentItem
+    write: ItemWrite | None
 
 
 @dataclass(slots=True)
@@ -47,8 +90,8 @@ class Services:
     store: Store
     streams: Streams
     token_signer: TokenSigner
-    jobs: Jobs
-    emulation: Emulation | None = None  # simulated throttling, conflicts and latency; None: off
+    jobs: JobStore
+    emulation: Emulation  # simulated throttling, conflicts and delays; used by calls while it is active
     buckets: Buckets | None = None  # the folder used as S3; None: not configured
 
     def facts(self, scope: Scope, name_or_arn: str) -> TableFacts | None:
@@ -86,19 +129,7 @@ class OperationCall:
     body: bytes
     scope: Scope
     services: Services
-    visit: RequestContext | None = None
-
-    @property
-    def records_accesses(self) -> bool:
-        """Whether accessed keys are recorded, for an observer or for emulation."""
-        return self.visit is not None or self.services.emulation is not None
-
-    def record_access(
-        self, table: Table, index: str | None, key: bytes | None, *, reads: float = 0.0, writes: float = 0.0
-    ) -> None:
-        """Record consumed units, if the request is observed."""
-        if self.visit is not None and self.visit.touches is not None:
-            self.visit.touches.append(ItemAccess(table.arn, index, key, reads, writes))
+    context: RequestContext | None = None
 
     def facts(self, name_or_arn: str) -> TableFacts | None:
         """Return the facts about a table that a guard may use."""
@@ -109,7 +140,7 @@ class OperationCall:
         opened = self.services.token_signer.open(ITERATOR, self.scope, iterator)
         return None if opened is None else opened["stream"]
 
-    def table(self, name_or_arn: str) -> Table:
+    def table(self, name_or_arn: str) -> StoredTable:
         """Return the active table with a name or ARN, as of a past time if the request asks for one."""
         catalog = self.services.catalog
         table = catalog.find(self.scope, name_or_arn)
@@ -117,11 +148,11 @@ class OperationCall:
             table = catalog.find(self.check_scope(name_or_arn), table_name_of(name_or_arn))
         if table is None or not catalog.is_active(table):
             raise ResourceNotFoundFault()
-        if self.visit is not None and self.visit.as_of_us is not None:
-            return self._table_as_of(table, self.visit.as_of_us)
+        if self.context is not None and self.context.as_of_us is not None:
+            return self._table_as_of(table, self.context.as_of_us)
         return table
 
-    def _table_as_of(self, table: Table, at_us: int) -> Table:
+    def _table_as_of(self, table: StoredTable, at_us: int) -> StoredTable:
         now_s = self.services.clock.now()
         catalog = self.services.catalog
         past = table_at(table, at_us, now_s, self.services.begin_maintenance, catalog.history)
@@ -154,7 +185,7 @@ class OperationCall:
     def _check_other_scope(self, named: Scope, arn: str) -> None:
         if named.region != self.scope.region and named.account == self.scope.account:
             raise ResourceNotFoundFault()
-        if self.visit is None or self.visit.guard is None:
+        if self.context is None or self.context.guard is None:
             caller = f"arn:aws:iam::{self.scope.account}:root"
             raise AccessDeniedFault(
                 f"User: {caller} is not authorized to perform: dynamodb:{self.operation} on resource: {arn}"
@@ -201,6 +232,268 @@ class OperationCall:
         """Return an expression's error as this operation reports it."""
         return self.validation_fault(str(error))
 
+    # Access to items. `EmulatedCall` overrides the methods from here on.
+
+    def read_item(
+        self, table: StoredTable, key: bytes, projection: Projection | None, *, consistent: bool | None
+    ) -> tuple[bytes | None, float]:
+        """Return an item's bytes (None: no such item) and the read units it costs."""
+        row = table.rows.get(key)
+        units = read_units(row[1] if row else 0, consistent=bool(consistent))
+        if self.context is not None and self.context.accesses is not None:
+            self.context.accesses.append(_tuple(ItemAccess, (table.arn, None, key, units, 0.0, None)))
+        return None if row is None else project_row(row[0], projection), units
+
+    def table_view(
+        self, table: StoredTable, index: StoredIndex | None, consistent: bool | None
+    ) -> StoredTable:
+        """Return the state of a table that a query, a scan or a batch reads: the current one."""
+        return table
+
+    def read_rows(self, addresses: Sequence[tuple[StoredTable, bytes]]) -> list[ItemRow | None]:
+        """Return the rows that a transaction reads."""
+        return [table.rows.get(key) for table, key in addresses]
+
+    def read_current(self, table: StoredTable, key: bytes) -> CurrentItem:
+        """Return the item that a single write replaces."""
+        return CurrentItem(table, key, table.rows.find(key))
+
+    def check_condition(
+        self, current: CurrentItem, condition: Condition | None, bindings: Bindings, show: str | None
+    ) -> None:
+        """Raise ConditionalCheckFailedFault unless the item that a single write replaces meets a condition."""
+        if condition is not None and not evaluate(condition, current.item, bindings.values):
+            raise condition_failure(current, show)
+
+    def commit_write(self, write: ItemWrite) -> None:
+        """Carry out a prepared single write."""
+        if self.context is not None:
+            self.record_write(write)
+        self.services.begin()
+        apply_write(self.services.catalog, write)
+
+    def prepare_transaction(
+        self,
+        addresses: Sequence[tuple[StoredTable, bytes] | None],
+        prepare: Callable[[], list[PreparedT]],
+        token: str | None,
+    ) -> list[PreparedT]:
+        """Return the writes of a transaction as `prepare` returns them, or raise its cancellation.
+
+        `addresses` has the table and key of each action, None where the key is invalid.
+        """
+        return prepare()
+
+    def find_receipt(self, token: str, digest: str) -> TransactionReceipt | None:
+        """Return the receipt of an earlier transaction with this token; None if the token is new."""
+        return self.services.tokens.find_receipt(self.scope, token, digest)
+
+    def unprocessed_keys(
+        self, request: BatchGetItemRequest, tables: dict[str, StoredTable], keys: dict[str, list[bytes]]
+    ) -> dict[str, frozenset[int]]:
+        """Return by table the positions of the keys that a batch read leaves unprocessed: none."""
+        return {}
+
+    def unprocessed_writes(self, writes: Sequence[ItemWrite]) -> frozenset[int]:
+        """Return the positions of the writes that a batch leaves unprocessed: none."""
+        return _NONE_UNPROCESSED
+
+    def read_shard(
+        self, log: ChangeLog, shard: StreamShard, after: int, limit: int
+    ) -> tuple[list[ChangeLogRow], int]:
+        """Return up to `limit` changes of a shard after an id, and the id to continue after."""
+        return read_shard(log, shard, after, limit)
+
+    def position_before(self, log: ChangeLog, at_us: int) -> int:
+        """Return the log id after which a stream reader that starts at a time reads."""
+        return log.id_at(at_us - 1)
+
+    def latest_position(self, log: ChangeLog) -> int:
+        """Return the log id after which a stream reader that starts now reads."""
+        return log.span()[1]
+
+    # Recorded accesses, for the access log and observers.
+
+    @property
+    def records_accesses(self) -> bool:
+        """Whether the units that the call consumes are recorded or charged."""
+        return self.context is not None and self.context.accesses is not None
+
+    def record_access(
+        self,
+        table: StoredTable,
+        index: str | None,
+        key: bytes | None,
+        *,
+        reads: float = 0.0,
+        writes: float = 0.0,
+    ) -> None:
+        """Record consumed units, if the request is observed."""
+        if self.context is not None and self.context.accesses is not None:
+            self.context.accesses.append(ItemAccess(table.arn, index, key, reads, writes))
+
+    def record_page(self, span: ReadRange, usage: CapacityUsage) -> None:
+        """Record the units that a page consumed, under its partition; a scan has none."""
+        key = span.partition
+        if usage.reads:
+            self.record_access(span.table, None, key if span.index is None else None, reads=usage.reads)
+        for name, units in usage.index_reads.items():
+            self.record_access(span.table, name, key, reads=units)
+
+    def record_write(self, write: ItemWrite, factor: float = 1.0) -> None:
+        """Record the units that a write consumes on the table and each index, if the request is observed."""
+        if self.context is None or self.context.accesses is None:
+            return
+        add = self.context.accesses.append
+        arn, key = write.table.arn, write.current.key
+        units = factor * write_units(write.current.size, write.size)
+        add(_tuple(ItemAccess, (arn, None, key, 0.0, units, None)))
+        if not write.table.indexes:
+            return
+        if not self.context.entries:
+            for name, units in index_units_of(write).items():
+                add(_tuple(ItemAccess, (arn, name, key, 0.0, units, None)))
+            return
+        for name, units, entry in index_entry_units(write):
+            add(_tuple(ItemAccess, (arn, name, key, 0.0, units, entry)))
+
 
 def _refuse_write() -> NoReturn:
     raise read_only_fault()
+
+
+def project_row(data: bytes, projection: Projection | None) -> bytes:
+    """Return a stored item, reduced to a projection if there is one."""
+    return data if projection is None else encode_item(project(projection, decode_item(data)))
+
+
+def capacity_mode(return_consumed_capacity: str | None) -> str | None:
+    """Return which form of ConsumedCapacity a request asks for; None if it asks for none."""
+    return None if return_consumed_capacity == "NONE" else return_consumed_capacity
+
+
+# The expressions of a request, or the legacy parameters that they replaced, compiled to plans. Both forms become the
+# same plans, so the operations need not know which one a request used.
+
+
+def bind_placeholders(
+    call: OperationCall, names: dict[str, str] | None, values: dict[str, dict[str, Any]] | None
+) -> Bindings:
+    """Return a request's placeholders with their values checked."""
+    if names is None and values is None:
+        return _UNBOUND
+    try:
+        check_placeholder_keys(names, values)
+    except ExpressionError as error:
+        raise call.expression_fault(error) from error
+    if values:
+        call.admit_values(values)
+    return Bindings(names or {}, values or {})
+
+
+def parse_condition(call: OperationCall, request: Any, bindings: Bindings) -> Condition | None:
+    """Return the condition of a write, compiled from ConditionExpression or Expected."""
+    try:
+        if request.condition_expression is not None:
+            return compile_condition(request.condition_expression, bindings)
+    except ExpressionError as error:
+        raise call.expression_fault(error) from error
+    expected = getattr(request, "expected", None)
+    if expected is None:
+        return None
+    return _compile_legacy(
+        lambda: legacy_expected(_legacy_members(call, expected), request.conditional_operator)
+    )
+
+
+def parse_update(call: OperationCall, request: Any, bindings: Bindings) -> Update | None:
+    """Return the update of an UpdateItem, from UpdateExpression or AttributeUpdates."""
+    try:
+        if request.update_expression is not None:
+            return compile_update(request.update_expression, bindings)
+    except ExpressionError as error:
+        raise call.expression_fault(error) from error
+    updates = getattr(request, "attribute_updates", None)
+    return (
+        None if updates is None else _compile_legacy(lambda: legacy_updates(_legacy_members(call, updates)))
+    )
+
+
+def parse_projection(call: OperationCall, request: Any, bindings: Bindings) -> Projection | None:
+    """Return the projection of a read, from ProjectionExpression or AttributesToGet."""
+    try:
+        if request.projection_expression is not None:
+            return compile_projection(request.projection_expression, bindings)
+    except ExpressionError as error:
+        raise call.expression_fault(error) from error
+    attributes = getattr(request, "attributes_to_get", None)
+    if attributes is not None and len(attributes) > _NAMES_MAX:
+        raise ValidationFault(
+            f"AttributesToGet names {len(attributes)} attributes; name {_NAMES_MAX} at most"
+        )
+    return None if attributes is None else _compile_legacy(lambda: legacy_attributes(attributes))
+
+
+def parse_filter(call: OperationCall, request: Any, legacy: Any, bindings: Bindings) -> Condition | None:
+    """Return the filter of a query or scan, from FilterExpression or the older filter."""
+    try:
+        if request.filter_expression is not None:
+            return compile_condition(request.filter_expression, bindings, field="FilterExpression")
+    except ExpressionError as error:
+        raise call.expression_fault(error) from error
+    if legacy is None:
+        return None
+    return _compile_legacy(lambda: legacy_filter(_legacy_members(call, legacy), request.conditional_operator))
+
+
+def parse_key_condition(call: OperationCall, request: Any, bindings: Bindings) -> KeyCondition:
+    """Return the key condition of a query, from KeyConditionExpression or KeyConditions."""
+    try:
+        if request.key_condition_expression is not None:
+            return compile_key_condition(request.key_condition_expression, bindings)
+    except ExpressionError as error:
+        raise call.expression_fault(error) from error
+    return _compile_legacy(lambda: legacy_key_conditions(_legacy_members(call, request.key_conditions or {})))
+
+
+def check_placeholders_used(call: OperationCall, bindings: Bindings, plans: Iterable[Any]) -> None:
+    """Refuse placeholders that no expression uses (AWS does)."""
+    if bindings is _UNBOUND:
+        return
+    try:
+        check_placeholders(bindings, [plan for plan in plans if plan is not None])
+    except ExpressionError as error:
+        raise call.expression_fault(error) from error
+
+
+def check_scalar_keys(table: StoredTable, *plans: Update | Condition | Projection | None) -> None:
+    """Refuse a path into a key attribute of the table or of an index."""
+    for plan in plans:
+        if plan is None or not plan.nested:
+            continue
+        for name in table.schema.names:
+            if name in plan.nested:
+                raise ValidationFault(f"{_NOT_SCALAR}Key: {name}")
+        for index in table.indexes:
+            for name in index.schema.names:
+                if name in plan.nested:
+                    raise ValidationFault(f"{_NOT_SCALAR}IndexKey: {name}")
+
+
+def _compile_legacy(compile_: Callable[[], _Plan]) -> _Plan:
+    """Compile a legacy parameter; its errors have no `1 validation error detected` prefix."""
+    try:
+        return compile_()
+    except ExpressionError as error:
+        raise ValidationFault(str(error)) from error
+
+
+def _legacy_members(call: OperationCall, conditions: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a legacy parameter with AWS's member names and its values checked."""
+    raw: dict[str, Any] = msgspec.to_builtins(conditions)
+    for condition in raw.values():
+        if condition.get("Value") is not None:
+            call.admit({"Value": condition["Value"]})
+        for value in condition.get("AttributeValueList") or ():
+            call.admit({"Value": value})
+    return raw

@@ -5,13 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from tavola.clock import Clock
-from tavola.engine.catalog import Index, IndexDefinition, Restored, Table, TableDefinition, Throughput
+from tavola.engine.catalog import (
+    IndexDefinition,
+    Restored,
+    StoredIndex,
+    StoredTable,
+    TableDefinition,
+    Throughput,
+)
 from tavola.engine.operations.throughput import NO_UNITS, index_warm_throughput, table_warm_throughput
 from tavola.engine.operations.vectors import describe_vector, is_vector_active
 from tavola.protocol.arns import index_arn, stream_arn, table_arn
 
 
-def describe(table: Table, now_s: float, *, status: str | None = None) -> dict[str, Any]:
+def describe(table: StoredTable, now_s: float, *, status: str | None = None) -> dict[str, Any]:
     """Return a table's description; `status` overrides the current one, as responses to changes do.
 
     The response to CreateTable omits what AWS does not know yet: default warm throughput, and the time of the
@@ -124,7 +131,9 @@ def _status(definition: TableDefinition, now_s: float) -> str:
     return "UPDATING" if is_changing(definition, now_s) else "ACTIVE"
 
 
-def describe_index(table: Table, index: Index, now_s: float, *, creating: bool = False) -> dict[str, Any]:
+def describe_index(
+    table: StoredTable, index: StoredIndex, now_s: float, *, creating: bool = False
+) -> dict[str, Any]:
     """Return the description of an index; `creating` as in the response to CreateTable."""
     kept = index.definition
     projection: dict[str, Any] = {"ProjectionType": kept.projection}

@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 
 from tavola.engine.backups import pin, pinned_table, unpin
-from tavola.engine.catalog import Table
+from tavola.engine.catalog import StoredTable
 from tavola.engine.isolation import digest_payload
-from tavola.engine.operations.call import OperationCall, Services
-from tavola.engine.operations.request_expressions import (
+from tavola.engine.operations.call import (
+    OperationCall,
+    Services,
     bind_placeholders,
     check_placeholders_used,
     check_scalar_keys,
@@ -38,9 +39,9 @@ from tavola.engine.transfer import (
     ExportFilter,
     ExportProgress,
     Period,
-    Records,
     Transfer,
     TransferError,
+    TransferRecords,
     transfer_id,
 )
 from tavola.expressions.conditions import evaluate
@@ -77,7 +78,7 @@ def export_table_to_point_in_time(call: OperationCall, request: ExportTableToPoi
     buckets_of(services)
     check_place(request.s3_prefix)
     table = _source(call, request.table_arn)
-    records = Records(services.store, "export")
+    records = TransferRecords(services.store, "export")
     now_s = services.clock.now()
     digest = digest_payload(msgspec.to_builtins(request))
     token = request.client_token or services.entropy.uuid()
@@ -171,7 +172,7 @@ def list_exports(call: OperationCall, request: ListExportsRequest) -> bytes:
 def export_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | None:
     """Write a slice of an export."""
     scope = Scope(state["account"], state["region"])
-    records = Records(services.store, "export")
+    records = TransferRecords(services.store, "export")
     transfer = records.find(scope, state["id"])
     number = state["number"]
     now_s = services.clock.now()
@@ -214,7 +215,7 @@ def _work(services: Services, scope: Scope, transfer: Transfer, state: dict[str,
     return Export(transfer, past, wanted, period, buckets_of(services))
 
 
-def _source(call: OperationCall, arn: str) -> Table:
+def _source(call: OperationCall, arn: str) -> StoredTable:
     parts = parse_resource_arn(arn)
     assert parts is not None, "parse lets no other ARN through"
     check_account(call, parts)
@@ -225,7 +226,7 @@ def _source(call: OperationCall, arn: str) -> Table:
 
 
 def _span(
-    call: OperationCall, table: Table, request: ExportTableToPointInTimeRequest, now_s: float
+    call: OperationCall, table: StoredTable, request: ExportTableToPointInTimeRequest, now_s: float
 ) -> tuple[dict[str, Any], int | None, int]:
     """Return an export's times for its description, and the corresponding log positions.
 
@@ -255,7 +256,9 @@ def _span(
     return {"IncrementalExportSpecification": described}, after, _position(table, to_us - 1, now_s)
 
 
-def _check_period(table: Table, period: IncrementalExportSpecification, now_s: float) -> tuple[float, float]:
+def _check_period(
+    table: StoredTable, period: IncrementalExportSpecification, now_s: float
+) -> tuple[float, float]:
     """Return the period of an incremental export; invalid ones are refused in AWS's order."""
     from_s = period.export_from_time
     assert from_s is not None, "parse lets no period without a start through"
@@ -277,14 +280,14 @@ def _check_period(table: Table, period: IncrementalExportSpecification, now_s: f
     return from_s, to_s
 
 
-def _position(table: Table, at_us: int, now_s: float) -> int:
+def _position(table: StoredTable, at_us: int, now_s: float) -> int:
     try:
         return position_at(table, at_us, now_s)
     except InvalidRestoreTimeFault as error:
         raise InvalidExportTimeFault("Export Time is invalid") from error
 
 
-def _export_filter(call: OperationCall, asked: FilterSpecification, table: Table) -> ExportFilter:
+def _export_filter(call: OperationCall, asked: FilterSpecification, table: StoredTable) -> ExportFilter:
     """Return which items of a table are exported, from the expressions of a filter."""
     bindings = bind_placeholders(call, asked.expression_attribute_names, asked.expression_attribute_values)
     projection = parse_projection(call, asked, bindings)

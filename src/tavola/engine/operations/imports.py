@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from tavola.engine.catalog import Table
+from tavola.engine.catalog import StoredTable
 from tavola.engine.isolation import digest_payload
 from tavola.engine.operations.call import OperationCall, Services
 from tavola.engine.operations.responses import encode
@@ -30,9 +30,9 @@ from tavola.engine.transfer import (
     ImportProgress,
     Load,
     LoadFormat,
-    Records,
     Transfer,
     TransferError,
+    TransferRecords,
     release_objects,
     transfer_id,
 )
@@ -70,7 +70,7 @@ def import_table(call: OperationCall, request: ImportTableRequest) -> bytes:
     check_compression(request.input_compression_type)
     name = request.table_creation_parameters.table_name
     standing = services.catalog.find(call.scope, name)
-    records = Records(services.store, "import")
+    records = TransferRecords(services.store, "import")
     if standing is not None and not _is_importing(call, standing):
         raise ResourceInUseFault(f"Table already exists: {name}")
     now_s = services.clock.now()
@@ -156,7 +156,7 @@ def list_imports(call: OperationCall, request: ListImportsRequest) -> bytes:
 def import_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | None:
     """Process a slice of an import; the first one creates its table."""
     scope = Scope(state["account"], state["region"])
-    records = Records(services.store, "import")
+    records = TransferRecords(services.store, "import")
     transfer = records.find(scope, state["id"])
     now_s = services.clock.now()
     if transfer is None:  # the record has expired
@@ -204,7 +204,9 @@ def fail_import(services: Services, state: dict[str, Any]) -> None:
         services.catalog.drop(table)
 
 
-def _begin(services: Services, scope: Scope, transfer: Transfer, load: Load) -> tuple[Table, ImportProgress]:
+def _begin(
+    services: Services, scope: Scope, transfer: Transfer, load: Load
+) -> tuple[StoredTable, ImportProgress]:
     """Create the table of an import and store the list of its objects."""
     source = transfer.description["S3BucketSource"]
     if not load.buckets.has(load.bucket):
@@ -256,13 +258,13 @@ def _load(services: Services, transfer: Transfer) -> Load:
     )
 
 
-def _is_importing(call: OperationCall, table: Table) -> bool:
+def _is_importing(call: OperationCall, table: StoredTable) -> bool:
     """Return whether a table is being created by an import, which blocks another one for the same name."""
     if call.services.catalog.is_active(table):
         return False
     return any(
         transfer.table_uuid == table.definition.uuid
-        for transfer in Records(call.services.store, "import").newest(call.scope)
+        for transfer in TransferRecords(call.services.store, "import").newest(call.scope)
     )
 
 

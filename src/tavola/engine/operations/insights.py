@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from tavola.engine.catalog import Index, Insights, Table
-from tavola.engine.emulation import HotItem, active_emulation
+from tavola.engine.catalog import InsightsSettings, StoredIndex, StoredTable
+from tavola.engine.emulation import HotItem
 from tavola.engine.operations.call import OperationCall
 from tavola.engine.operations.descriptions import is_index_active
 from tavola.engine.operations.responses import encode
@@ -58,14 +58,14 @@ def update_contributor_insights(call: OperationCall, request: UpdateContributorI
     since_ms = int(now_s * 1000)
     if standing is not None and standing.enabled:
         since_ms = standing.rules_since_ms  # another mode adds or removes rules but keeps the others
-    setting = Insights(mode, enable, now_s, since_ms)
+    setting = InsightsSettings(mode, enable, now_s, since_ms)
     call.services.begin()
     insights = table.definition.insights | {_slot(index): setting}
     changed = msgspec.structs.replace(table.definition, insights=insights)
     services = call.services
     services.catalog.change(table, changed)
-    services.emulation = active_emulation(services.emulation, services.catalog, services.clock)
-    if services.emulation is not None and (standing is None or not standing.enabled):
+    services.emulation.update_active(services.catalog)
+    if standing is None or not standing.enabled:
         services.emulation.forget(table, index)
     return encode(_summary(table, index, "ENABLING" if enable else "DISABLING", mode))
 
@@ -102,7 +102,7 @@ def list_contributor_insights(call: OperationCall, request: ListContributorInsig
     return encode(answer)
 
 
-def _index(table: Table, name: str | None) -> Index | None:
+def _index(table: StoredTable, name: str | None) -> StoredIndex | None:
     if name is None:
         return None
     index = table.by_name.get(name)
@@ -113,19 +113,19 @@ def _index(table: Table, name: str | None) -> Index | None:
     return index
 
 
-def _setting(table: Table, index: Index | None) -> Insights | None:
+def _setting(table: StoredTable, index: StoredIndex | None) -> InsightsSettings | None:
     return table.definition.insights.get(_slot(index))
 
 
-def _slot(index: Index | None) -> int:
+def _slot(index: StoredIndex | None) -> int:
     return 0 if index is None else index.definition.slot
 
 
-def _status(setting: Insights) -> str:
+def _status(setting: InsightsSettings) -> str:
     return "ENABLED" if setting.enabled else "DISABLED"
 
 
-def _summary(table: Table, index: Index | None, status: str, mode: str | None) -> dict[str, Any]:
+def _summary(table: StoredTable, index: StoredIndex | None, status: str, mode: str | None) -> dict[str, Any]:
     told: dict[str, Any] = {"TableName": table.name}
     if index is not None:
         told["IndexName"] = index.name
@@ -135,7 +135,7 @@ def _summary(table: Table, index: Index | None, status: str, mode: str | None) -
     return told
 
 
-def _described(call: OperationCall, table: Table, index: Index | None) -> dict[str, Any]:
+def _described(call: OperationCall, table: StoredTable, index: StoredIndex | None) -> dict[str, Any]:
     setting = _setting(table, index)
     if setting is None:
         return _summary(table, index, "DISABLED", None)
@@ -147,10 +147,8 @@ def _described(call: OperationCall, table: Table, index: Index | None) -> dict[s
     return told
 
 
-def _hottest(call: OperationCall, table: Table, index: Index | None) -> dict[str, Any]:
-    emulation = call.services.emulation
-    assert emulation is not None, "where keys are watched, somebody watches"
-    found = emulation.hottest(table, index, _HOTTEST)
+def _hottest(call: OperationCall, table: StoredTable, index: StoredIndex | None) -> dict[str, Any]:
+    found = call.services.emulation.hottest(table, index, _HOTTEST)
 
     def shown(items: tuple[HotItem, ...], unit: str) -> list[dict[str, Any]]:
         return [{"Key": hot.key, unit: hot.count, "ErrorAtMost": hot.error} for hot in items]
@@ -163,7 +161,7 @@ def _hottest(call: OperationCall, table: Table, index: Index | None) -> dict[str
     }
 
 
-def _rules(table: Table, index: Index | None, setting: Insights) -> list[str]:
+def _rules(table: StoredTable, index: StoredIndex | None, setting: InsightsSettings) -> list[str]:
     """Return the names of the CloudWatch rules that AWS would create."""
     schema = table.schema if index is None else index.schema
     kinds = [("PKC", "PKT"), ("SKC", "SKT")] if schema.range else [("PKC", "PKT")]

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from tavola.engine.catalog import Destination, Table
+from tavola.engine.catalog import Destination, StoredTable
 from tavola.engine.operations.call import OperationCall
 from tavola.engine.operations.responses import encode
 from tavola.engine.operations.tables import check_not_creating, find_table
@@ -81,7 +81,7 @@ def describe_kinesis_streaming_destination(
     return encode({"TableName": table.name, "KinesisDataStreamDestinations": _described(table)})
 
 
-def _described(table: Table) -> list[dict[str, Any]]:
+def _described(table: StoredTable) -> list[dict[str, Any]]:
     described = []
     for destination in table.definition.kinesis:
         members = {

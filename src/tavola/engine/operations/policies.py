@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tavola.engine.catalog import Policy, Table
+from tavola.engine.catalog import StoredPolicy, StoredTable
 from tavola.engine.operations.call import OperationCall
 from tavola.engine.operations.responses import EMPTY, encode
 from tavola.engine.streams import Stream
@@ -56,14 +56,14 @@ def delete_resource_policy(call: OperationCall, request: DeleteResourcePolicyReq
     return encode({"RevisionId": standing.revision})
 
 
-def policy_of_request(text: str | None, now_s: float) -> Policy | None:
+def policy_of_request(text: str | None, now_s: float) -> StoredPolicy | None:
     """Return the policy of a new table; refuse an invalid one."""
     if text is None:
         return None
-    return Policy(render_policy(check_resource_policy(text)), str(int(now_s * 1000)))
+    return StoredPolicy(render_policy(check_resource_policy(text)), str(int(now_s * 1000)))
 
 
-def _held(call: OperationCall, arn: str) -> Table | Stream:
+def _held(call: OperationCall, arn: str) -> StoredTable | Stream:
     parts = parse_resource_arn(arn)
     assert parts is not None, "parse lets no other ARN through"
     if parts.scope.account != call.scope.account:
@@ -85,17 +85,17 @@ def _held(call: OperationCall, arn: str) -> Table | Stream:
     return stream
 
 
-def _policy_of(held: Table | Stream) -> Policy | None:
-    if isinstance(held, Table):
+def _policy_of(held: StoredTable | Stream) -> StoredPolicy | None:
+    if isinstance(held, StoredTable):
         return held.definition.policy
-    return None if held.policy_revision is None else Policy(held.policy, held.policy_revision)
+    return None if held.policy_revision is None else StoredPolicy(held.policy, held.policy_revision)
 
 
-def _check_expected(held: Table | Stream, standing: Policy | None, expected: str | None) -> None:
+def _check_expected(held: StoredTable | Stream, standing: StoredPolicy | None, expected: str | None) -> None:
     """Refuse a change if the revision is not the expected one."""
     if expected is None:
         return
-    named = f"table {held.name}" if isinstance(held, Table) else f"stream {held.label}"
+    named = f"table {held.name}" if isinstance(held, StoredTable) else f"stream {held.label}"
     if standing is None or standing.text is None:
         if expected != NO_POLICY:
             raise PolicyNotFoundFault(
@@ -114,13 +114,15 @@ def _check_expected(held: Table | Stream, standing: Policy | None, expected: str
         )
 
 
-def _keep(call: OperationCall, held: Table | Stream, text: str | None, standing: Policy | None) -> str:
+def _keep(
+    call: OperationCall, held: StoredTable | Stream, text: str | None, standing: StoredPolicy | None
+) -> str:
     """Save a policy, or its absence, and return its revision: the time, but always later than the last."""
     now_ms = int(call.services.clock.now() * 1000)
     revision = str(now_ms if standing is None else max(now_ms, int(standing.revision) + 1))
     call.services.begin()
-    if isinstance(held, Table):
-        changed = msgspec.structs.replace(held.definition, policy=Policy(text, revision))
+    if isinstance(held, StoredTable):
+        changed = msgspec.structs.replace(held.definition, policy=StoredPolicy(text, revision))
         call.services.catalog.change(held, changed)
     else:
         call.services.streams.save(msgspec.structs.replace(held, policy=text, policy_revision=revision))

@@ -6,22 +6,22 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tavola.engine.capacity import CapacityUsage, capacity_mode
-from tavola.engine.catalog import Index, Table
-from tavola.engine.indexes import project_entry
-from tavola.engine.operations.call import OperationCall
-from tavola.engine.operations.descriptions import is_index_active
-from tavola.engine.operations.request_expressions import (
+from tavola.engine.capacity import CapacityUsage
+from tavola.engine.catalog import StoredIndex, StoredTable
+from tavola.engine.operations.call import (
+    OperationCall,
     bind_placeholders,
+    capacity_mode,
     check_placeholders_used,
     check_scalar_keys,
     parse_filter,
     parse_key_condition,
     parse_projection,
 )
+from tavola.engine.operations.descriptions import is_index_active
 from tavola.engine.operations.responses import encode, render_list
-from tavola.engine.reads import Page, Span, last_key, read_page, select
-from tavola.engine.writes import KEY_MISMATCH
+from tavola.engine.reads import ReadPage, ReadRange, last_key, read_page, select
+from tavola.engine.writes import KEY_MISMATCH, project_entry
 from tavola.expressions.bindings import Bindings
 from tavola.expressions.conditions import Condition, evaluate
 from tavola.expressions.errors import ExpressionError
@@ -69,7 +69,7 @@ def query(call: OperationCall, request: QueryRequest) -> bytes:
     _check_select(request, index, projection)
     _check_filter_projected(index, filter_)
     after = None if start is None else query_start_position(table, index, start, key_range)
-    span = Span(
+    span = ReadRange(
         table,
         index,
         key_range.bounds,
@@ -101,7 +101,7 @@ def scan(call: OperationCall, request: ScanRequest) -> bytes:
         bounds = segment_bounds(request.segment, request.total_segments)
     after = None if start is None else scan_start_position(table, index, start, request)
     return _read_and_render(
-        call, request, Span(table, index, bounds, after=after), bindings, filter_, projection
+        call, request, ReadRange(table, index, bounds, after=after), bindings, filter_, projection
     )
 
 
@@ -111,7 +111,9 @@ def _start_key_error(refused: ValueRefused) -> str:
     return f"The provided starting key is invalid: {refused.classic}"
 
 
-def _find_index(call: OperationCall, table: Table, request: QueryRequest | ScanRequest) -> Index | None:
+def _find_index(
+    call: OperationCall, table: StoredTable, request: QueryRequest | ScanRequest
+) -> StoredIndex | None:
     name = request.index_name
     if name is None:
         return None
@@ -140,7 +142,7 @@ def _check_filter_has_no_keys(filter_: Condition | None, keys: tuple[str, ...], 
 
 
 def _check_select(
-    request: QueryRequest | ScanRequest, index: Index | None, projection: Projection | None
+    request: QueryRequest | ScanRequest, index: StoredIndex | None, projection: Projection | None
 ) -> None:
     """Refuse to select attributes that a global index does not project."""
     if index is None or not index.is_global or index.projected is None:
@@ -158,7 +160,7 @@ def _check_select(
             )
 
 
-def _check_filter_projected(index: Index | None, filter_: Condition | None) -> None:
+def _check_filter_projected(index: StoredIndex | None, filter_: Condition | None) -> None:
     """Refuse to filter a query by attributes that the index does not project; a scan just finds no match."""
     if index is None or index.projected is None or filter_ is None:
         return
@@ -173,23 +175,18 @@ def _check_filter_projected(index: Index | None, filter_: Condition | None) -> N
 def _read_and_render(
     call: OperationCall,
     request: QueryRequest | ScanRequest,
-    span: Span,
+    span: ReadRange,
     bindings: Bindings,
     filter_: Condition | None,
     projection: Projection | None,
 ) -> bytes:
-    emulation = call.services.emulation
-    if emulation is not None:
-        span = replace(span, table=emulation.table_view(span.table, span.index, request.consistent_read))
+    table = call.table_view(span.table, span.index, request.consistent_read)
+    if table is not span.table:
+        span = replace(span, table=table)
     page = read_page(span, request.limit)
     fetches = fetches_from_table(span.index, request.select, projection)
-    if emulation is not None:
-        consumed = page_units(span, page, fetches, request.table_name, request.consistent_read)
-        emulation.charge_page(span, consumed.reads + sum(consumed.index_reads.values()))
-    if call.visit is not None and call.visit.touches is not None:
-        record_page_access(
-            call, span, page_units(span, page, fetches, request.table_name, request.consistent_read)
-        )
+    if call.records_accesses:
+        call.record_page(span, page_units(span, page, fetches, request.table_name, request.consistent_read))
     projected = None if span.index is None or fetches else span.index.projected
     if projected is not None and filter_ is None and projection is None:
         items = attribute_filter(projected)([row[0] for row in page.lines])
@@ -212,16 +209,9 @@ def _read_and_render(
     return render_list("Items", items, members)
 
 
-def record_page_access(call: OperationCall, span: Span, usage: CapacityUsage) -> None:
-    """Record the units that a page consumed, under its partition; a scan has none."""
-    key = span.partition
-    if usage.reads:
-        call.record_access(span.table, None, key if span.index is None else None, reads=usage.reads)
-    for name, units in usage.index_reads.items():
-        call.record_access(span.table, name, key, reads=units)
-
-
-def fetches_from_table(index: Index | None, selected: str | None, projection: Projection | None) -> bool:
+def fetches_from_table(
+    index: StoredIndex | None, selected: str | None, projection: Projection | None
+) -> bool:
     """Return whether a query of a local index must read items from the table for missing attributes."""
     if index is None or index.is_global or index.projected is None:
         return False
@@ -231,7 +221,7 @@ def fetches_from_table(index: Index | None, selected: str | None, projection: Pr
 
 
 def make_filter(
-    filter_: Condition | None, bindings: Bindings, index: Index | None, fetches: bool
+    filter_: Condition | None, bindings: Bindings, index: StoredIndex | None, fetches: bool
 ) -> Callable[[Item], bool] | None:
     """Return a predicate for a filter, applied to the attributes that the index projects; None without a filter."""
     if filter_ is None:
@@ -243,7 +233,7 @@ def make_filter(
 
 
 def make_projector(
-    index: Index | None, projection: Projection | None, fetches: bool
+    index: StoredIndex | None, projection: Projection | None, fetches: bool
 ) -> Callable[[Item], Item] | None:
     """Return a function that reduces an item to its projection; None if whole items are returned."""
     if projection is not None:
@@ -254,7 +244,7 @@ def make_projector(
 
 
 def page_units(
-    span: Span, page: Page, fetches: bool, table_name: str, consistent: bool | None
+    span: ReadRange, page: ReadPage, fetches: bool, table_name: str, consistent: bool | None
 ) -> CapacityUsage:
     """Return the capacity that a page consumed."""
     usage = CapacityUsage(span.table, table_name)
@@ -276,7 +266,7 @@ def page_units(
 
 
 def query_start_position(
-    table: Table, index: Index | None, start: Item, key_range: KeyRange
+    table: StoredTable, index: StoredIndex | None, start: Item, key_range: KeyRange
 ) -> tuple[bytes, bytes]:
     """Return the (index entry, key) position that a query continues after; refuse one outside its range."""
     if index is None and not table.schema.range:
@@ -304,7 +294,7 @@ def query_start_position(
 
 
 def scan_start_position(
-    table: Table, index: Index | None, start: Item, request: ScanRequest
+    table: StoredTable, index: StoredIndex | None, start: Item, request: ScanRequest
 ) -> tuple[bytes, bytes]:
     """Return the (index entry, key) position that a scan continues after; refuse one of another segment."""
     mismatch = f"{_START_INVALID}: {KEY_MISMATCH}"
@@ -326,7 +316,7 @@ def scan_start_position(
     return (b"" if index is None else entry), key
 
 
-def _check_start_names(table: Table, index: Index | None, start: Item) -> None:
+def _check_start_names(table: StoredTable, index: StoredIndex | None, start: Item) -> None:
     names = set(table.schema.names)
     if index is not None:
         names |= set(index.schema.names)

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from tavola.engine.catalog import Recovery, Table
+from tavola.engine.catalog import Recovery, StoredTable
 from tavola.engine.operations.backups import find_backup_table
-from tavola.engine.operations.call import OperationCall
-from tavola.engine.operations.request_expressions import (
+from tavola.engine.operations.call import (
+    OperationCall,
     bind_placeholders,
     check_placeholders_used,
     check_scalar_keys,
@@ -72,7 +72,7 @@ def list_item_versions(call: OperationCall, request: ListItemVersionsRequest) ->
     bindings = bind_placeholders(call, request.expression_attribute_names, None)
     projection = parse_projection(call, request, bindings)
     check_placeholders_used(call, bindings, (projection,))
-    if call.visit is not None and call.visit.as_of_us is not None:
+    if call.context is not None and call.context.as_of_us is not None:
         raise ValidationFault("ListItemVersions tells every version of an item; ask it without a time")
     table = call.table(request.table_name)
     check_scalar_keys(table, projection)
@@ -112,7 +112,7 @@ def _version(since_us: int | None, item: bytes | None, projection: Projection | 
     return version
 
 
-def _page_start(call: OperationCall, table: Table, key: bytes, token: str) -> int:
+def _page_start(call: OperationCall, table: StoredTable, key: bytes, token: str) -> int:
     """Return the change after which a page of versions continues; refuse a token of another item."""
     place = call.services.token_signer.open(_VERSIONS, call.scope, token)
     if place is None or (place["number"], place["key"]) != (table.definition.number, key.hex()):
@@ -120,7 +120,7 @@ def _page_start(call: OperationCall, table: Table, key: bytes, token: str) -> in
     return int(place["after"])
 
 
-def _start_recovery(call: OperationCall, table: Table, days: int) -> Recovery:
+def _start_recovery(call: OperationCall, table: StoredTable, days: int) -> Recovery:
     """Return the recovery setting of a table that starts now.
 
     If the table already has a log, for a stream, the earlier part lacks the images needed to undo changes.
@@ -132,7 +132,7 @@ def _start_recovery(call: OperationCall, table: Table, days: int) -> Recovery:
     return Recovery(enabled_at_s=max(now_s, last_us / 1_000_000), days=days, since=last)
 
 
-def _describe(call: OperationCall, table: Table) -> dict[str, Any]:
+def _describe(call: OperationCall, table: StoredTable) -> dict[str, Any]:
     described: dict[str, Any] = {"PointInTimeRecoveryStatus": "DISABLED"}
     recovery = table.definition.recovery
     if recovery is not None:

@@ -18,7 +18,7 @@ from tavola.engine.catalog import (
     IndexDefinition,
     PastCapacity,
     Restored,
-    Table,
+    StoredTable,
     TableDefinition,
     Throughput,
 )
@@ -161,7 +161,7 @@ def _begin(call: OperationCall, definition: TableDefinition, source: dict[str, A
     return encode({"TableDescription": describe(table, services.clock.now(), status="CREATING")})
 
 
-def _source(call: OperationCall, request: RestoreTableToPointInTimeRequest) -> Table:
+def _source(call: OperationCall, request: RestoreTableToPointInTimeRequest) -> StoredTable:
     named = request.source_table_arn or request.source_table_name
     assert named is not None, "parse lets no restore without a source through"
     scope = scope_of(named)

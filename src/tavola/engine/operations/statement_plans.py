@@ -1,20 +1,33 @@
-"""PartiQL statements compiled for a table: names are resolved, and WHERE becomes a key or key ranges.
+"""PartiQL statements compiled for a table, and pages of SELECT.
 
-The order of checks is DynamoDB's: parameters before the statement is parsed, and the table's existence before anything
-the statement does with it.
+Names are resolved, and WHERE becomes a key or key ranges. The order of checks is DynamoDB's: parameters before the
+statement is parsed, and the table's existence before anything the statement does with it.
+
+A WHERE clause may select several partitions, or several key ranges of one; they are read one after another. A NextToken
+holds the current range and the last key read in it. It is valid only for the same statement and parameters.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
-from tavola.engine.catalog import Index, Table
-from tavola.engine.operations.call import OperationCall
+from tavola.engine.capacity import CapacityUsage
+from tavola.engine.catalog import StoredIndex, StoredTable
+from tavola.engine.isolation import digest_payload
+from tavola.engine.operations.call import OperationCall, capacity_mode, check_scalar_keys
 from tavola.engine.operations.descriptions import is_index_active
-from tavola.engine.operations.request_expressions import check_scalar_keys
+from tavola.engine.operations.queries import (
+    fetches_from_table,
+    make_filter,
+    make_projector,
+    page_units,
+)
+from tavola.engine.operations.responses import render_list
+from tavola.engine.reads import ReadPage, ReadRange, last_key, read_page, select
 from tavola.expressions.partiql import (
+    Range,
     Ranges,
     Statement,
     StatementError,
@@ -24,12 +37,17 @@ from tavola.expressions.partiql import (
     parse_statement,
     ranges_of,
 )
+from tavola.keys import Bounds, partition_bounds
+from tavola.limits import PAGE_BYTES_MAX, STATEMENT_READS_PAGE_MAX
 from tavola.protocol.faults import ValidationFault
-from tavola.values import Value
+from tavola.protocol.statements import ExecuteStatementRequest
+from tavola.values import Item, Value, decode_item
 
 EXISTS_MISPLACED = "EXISTS can only be used in ExecuteTransaction write requests."
 _INVALID = "One or more parameter values were invalid: "
 _TABLE_SLOTS = 16  # of Java's smallest HashMap
+_PURPOSE = "statement"
+_EVERYTHING = Bounds(b"", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +55,7 @@ class PlannedStatement:
     """A compiled statement and its table."""
 
     plan: StatementPlan
-    table: Table
+    table: StoredTable
 
     @property
     def statement(self) -> Statement:
@@ -50,7 +68,7 @@ class PlannedRead:
     """A SELECT with its key ranges and their order."""
 
     planned: PlannedStatement
-    index: Index | None
+    index: StoredIndex | None
     ranges: Ranges | None  # None: a scan
     reverse: bool  # within a partition
     partitions_reversed: bool
@@ -73,7 +91,7 @@ def parse_text(text: str) -> Statement:
         raise ValidationFault(str(error)) from error
 
 
-def plan_statement(table: Table, statement: Statement, parameters: Sequence[Value]) -> PlannedStatement:
+def plan_statement(table: StoredTable, statement: Statement, parameters: Sequence[Value]) -> PlannedStatement:
     """Compile a statement for its table."""
     if statement.index is not None and statement.kind in ("update", "delete"):
         raise ValidationFault("This operation is not supported on an index")
@@ -85,7 +103,7 @@ def plan_statement(table: Table, statement: Statement, parameters: Sequence[Valu
     return PlannedStatement(plan, table)
 
 
-def find_index(call: OperationCall, table: Table, statement: Statement) -> Index | None:
+def find_index(call: OperationCall, table: StoredTable, statement: Statement) -> StoredIndex | None:
     """Return the index that a SELECT reads."""
     name = statement.index
     if name is None:
@@ -105,7 +123,7 @@ def find_index(call: OperationCall, table: Table, statement: Statement) -> Index
     return index
 
 
-def plan_read(planned: PlannedStatement, index: Index | None) -> PlannedRead:
+def plan_read(planned: PlannedStatement, index: StoredIndex | None) -> PlannedRead:
     """Return the key ranges of a SELECT; refuse an invalid ORDER BY and attributes that an index lacks."""
     plan, table = planned.plan, planned.table
     schema = table.schema if index is None else index.schema
@@ -136,7 +154,7 @@ def _check_exponents(value: Any) -> None:
             pending.extend(reversed(elements))
 
 
-def _check_projected(index: Index | None, selected: tuple[str, ...], ranges: Ranges | None) -> None:
+def _check_projected(index: StoredIndex | None, selected: tuple[str, ...], ranges: Ranges | None) -> None:
     """Refuse to select, or in a query to filter by, attributes that an index does not project."""
     if index is None or index.projected is None:
         return
@@ -197,3 +215,156 @@ def _java_hash(text: str) -> int:
 
 def _java_hash_spread(code: int) -> int:
     return code ^ (code >> 16)
+
+
+# Pages of SELECT
+
+
+class _PageStart(NamedTuple):
+    """Where a page begins: the position of a span, and the key to start after."""
+
+    span: int
+    key: Item | None
+
+
+def select_items(
+    call: OperationCall,
+    request: ExecuteStatementRequest,
+    planned: PlannedStatement,
+    index: StoredIndex | None,
+    parameters: Sequence[Value],
+) -> bytes:
+    """Return a page of a SELECT."""
+    if index is not None and index.is_global and request.consistent_read:
+        raise ValidationFault("Strongly consistent read is not supported on Global Secondary Indexes")
+    read = plan_read(planned, index)
+    start = _PageStart(0, None)
+    if request.next_token is not None:
+        start = _parse_token(call, request.next_token, _statement_digest(planned, parameters))
+    return _SelectPage(call, request, read, parameters).render(start)
+
+
+def check_no_token(request: ExecuteStatementRequest) -> None:
+    """Refuse a NextToken with a statement that returns no pages."""
+    if request.next_token is not None:
+        raise ValidationFault("NextToken does not match request")
+
+
+def _statement_digest(planned: PlannedStatement, parameters: Sequence[Value]) -> str:
+    """Return the digest of statement, parameters and table that a token is bound to."""
+    return digest_payload((planned.table.definition.number, planned.statement.text, parameters))
+
+
+def _parse_token(call: OperationCall, token: str, digest: str) -> _PageStart:
+    payload = call.services.token_signer.open(_PURPOSE, call.scope, token)
+    if payload is None:
+        raise ValidationFault("Invalid NextToken")
+    if payload["of"] != digest:
+        raise ValidationFault("NextToken does not match request")
+    return _PageStart(payload["span"], payload["key"])
+
+
+class _SelectPage:
+    """One page of a SELECT while it is read."""
+
+    def __init__(
+        self,
+        call: OperationCall,
+        request: ExecuteStatementRequest,
+        read: PlannedRead,
+        parameters: Sequence[Value],
+    ) -> None:
+        self.call = call
+        self.parameters = parameters
+        self.request = request
+        self.read = read
+        self.plan = read.planned.plan
+        self.spans = self._spans()
+        self.fetches = fetches_from_table(read.index, None, self.plan.projection)
+        self.usage = CapacityUsage(read.planned.table, read.planned.statement.table)
+
+    def render(self, start: _PageStart) -> bytes:
+        """Read from `start` until the page is full; return the response body."""
+        exact = self.read.ranges is not None and self.read.ranges.exact
+        keep = make_filter(
+            None if exact else self.plan.where, self.plan.bindings, self.read.index, self.fetches
+        )
+        shape = make_projector(self.read.index, self.plan.projection, self.fetches)
+        most = self.request.limit
+        if len(self.spans) > 1:
+            most = min(most or STATEMENT_READS_PAGE_MAX, STATEMENT_READS_PAGE_MAX)
+        chosen: list[bytes] = []
+        seen = 0
+        size = 0
+        at, key = start
+        last: Item | None = None
+        following: _PageStart | None = None
+        while at < len(self.spans):
+            span = self._continue_after(self.spans[at], key)
+            page = read_page(span, None if most is None else most - seen)
+            self._charge(span, page)
+            chosen += select(page.lines, keep, shape)
+            seen += len(page.lines)
+            size += page.bytes
+            if page.lines:
+                last = last_key(span, decode_item(page.lines[-1][0]))
+            full = seen == most or size >= PAGE_BYTES_MAX
+            if full and page.more and not span.at_most_one:
+                following = _PageStart(at, last)
+                break
+            at, key = at + 1, None
+            if full and at < len(self.spans):
+                following = _PageStart(at, None)
+                break
+        return render_list("Items", chosen, self._response_members(last, following))
+
+    def _response_members(self, last: Item | None, following: _PageStart | None) -> dict[str, Any]:
+        members: dict[str, Any] = {}
+        if following is not None:
+            digest = _statement_digest(self.read.planned, self.parameters)
+            payload = {"of": digest, "span": following.span, "key": following.key}
+            members["NextToken"] = self.call.services.token_signer.sign(_PURPOSE, self.call.scope, payload)
+            members["LastEvaluatedKey"] = last
+        mode = capacity_mode(self.request.return_consumed_capacity)
+        if mode is not None:
+            members["ConsumedCapacity"] = self.usage.render(mode)
+        return members
+
+    def _spans(self) -> list[ReadRange]:
+        table, index = self.read.planned.table, self.read.index
+        table = self.call.table_view(table, index, self.request.consistent_read)
+        ranges = self.read.ranges
+        if ranges is None:
+            return [ReadRange(table, index, _EVERYTHING)]
+        schema = table.schema if index is None else index.schema
+
+        def span(each: Range) -> ReadRange:
+            return ReadRange(
+                table,
+                index,
+                each.bounds,
+                reverse=self.read.reverse,
+                at_most_one=index is None and each.at_most_one,
+                partition=partition_bounds(schema, (each.partition,)).lower
+                if self.call.records_accesses
+                else None,
+            )
+
+        return [
+            span(each)
+            for each in ranges.ordered(descending=self.read.partitions_reversed, reverse=self.read.reverse)
+        ]
+
+    def _continue_after(self, span: ReadRange, key: Item | None) -> ReadRange:
+        if key is None:
+            return span
+        entry = b"" if span.index is None else span.index.schema.key_of(key)
+        return replace(span, after=(entry, span.table.schema.key_of(key)))
+
+    def _charge(self, span: ReadRange, page: ReadPage) -> None:
+        consistent = self.request.consistent_read
+        consumed = page_units(span, page, self.fetches, self.usage.table_name, consistent)
+        self.call.record_page(span, consumed)
+        self.usage.reads += consumed.reads
+        for name, units in consumed.index_reads.items():
+            self.usage.index_reads[name] = self.usage.index_reads.get(name, 0.0) + units

@@ -1,4 +1,4 @@
-"""ExecuteStatement, BatchExecuteStatement and ExecuteTransaction."""
+"""ExecuteStatement, BatchExecuteStatement and ExecuteTransaction; INSERT, UPDATE and DELETE are the native writes."""
 
 from __future__ import annotations
 
@@ -8,28 +8,25 @@ from typing import Any
 
 import msgspec
 
-from tavola.engine.capacity import CapacityUsage, capacity_mode
+from tavola.engine.capacity import CapacityUsage, add_write_units
 from tavola.engine.isolation import digest_payload
-from tavola.engine.operations.call import OperationCall
-from tavola.engine.operations.items import add_write_units, read_item
+from tavola.engine.operations.call import OperationCall, capacity_mode
+from tavola.engine.operations.items import (
+    check_keys_not_updated,
+    prepare_update,
+    updated_attributes,
+)
 from tavola.engine.operations.responses import encode
 from tavola.engine.operations.statement_plans import (
     EXISTS_MISPLACED,
     PlannedStatement,
     admit_parameters,
+    check_no_token,
     find_index,
     parse_text,
     plan_read,
     plan_statement,
-)
-from tavola.engine.operations.statement_reads import check_no_token, select_items
-from tavola.engine.operations.statement_writes import (
-    STATEMENT_TOO_DEEP,
-    encoded_key_of_write,
-    execute_write,
-    refuses_transaction,
-    returned_item,
-    transaction_action,
+    select_items,
 )
 from tavola.engine.operations.transactions import (
     ItemRead,
@@ -38,8 +35,17 @@ from tavola.engine.operations.transactions import (
     execute_actions,
     read_items,
 )
-from tavola.engine.writes import KEY_MISMATCH, key_of_request
+from tavola.engine.writes import (
+    KEY_MISMATCH,
+    ItemWrite,
+    key_of_item,
+    key_of_request,
+    prepare_delete,
+    prepare_put,
+)
 from tavola.expressions.partiql import Statement, StatementError, branches_of, single_key
+from tavola.keys import KeyRefused
+from tavola.limits import ITEM_BYTES_MAX
 from tavola.protocol.faults import (
     AccessDeniedFault,
     CancellationReason,
@@ -56,7 +62,8 @@ from tavola.protocol.statements import (
     ExecuteStatementRequest,
     ExecuteTransactionRequest,
 )
-from tavola.values import TOO_DEEP, Item, Value
+from tavola.protocol.transactions import ConditionCheck, Delete, Put, Update
+from tavola.values import TOO_DEEP, TOO_LARGE, Item, Value
 
 _NONE = CancellationReason("None")
 _READ_BY_KEY = "Select statements within {} must specify the primary key in the where clause."
@@ -75,6 +82,8 @@ _BATCH_CODES = {
     "AccessDeniedException": "AccessDenied",
     "DuplicateItemException": "DuplicateItem",
 }
+STATEMENT_TOO_DEEP = "Nesting Levels have exceeded supported limits"
+_NO_KEY = "Where clause does not contain a mandatory equality on all key attributes"
 
 
 def execute_statement(call: OperationCall, request: ExecuteStatementRequest) -> bytes:
@@ -169,11 +178,11 @@ def _plan_member(
 ) -> None:
     statement = member.statement
     assert statement is not None, "a statement that was not parsed has a fault"
-    if call.visit is not None and call.visit.guard is not None:
+    if call.context is not None and call.context.guard is not None:
         try:
-            call.visit.guard.check_statement(call.operation, position, request, call)
+            call.context.guard.check_statement(call.operation, position, request, call)
         except AccessDeniedFault:
-            call.visit.denied += 1
+            call.context.denied += 1
             raise
     if statement.kind == "exists":
         raise ValidationFault(EXISTS_MISPLACED)
@@ -208,8 +217,7 @@ def _run_member(call: OperationCall, member: _BatchMember, usages: dict[str, Cap
     member.ran = True
     table_name = planned.statement.table
     if planned.statement.kind == "select":
-        member.item, units = read_item(
-            call,
+        member.item, units = call.read_item(
             planned.table,
             member.key,
             planned.plan.projection,
@@ -393,3 +401,119 @@ def _statement_reason(reason: CancellationReason, planned: PlannedStatement) -> 
     if reason.message == TOO_DEEP:
         return CancellationReason(reason.code, STATEMENT_TOO_DEEP)
     return reason
+
+
+# Writes
+
+
+def key_of_write(planned: PlannedStatement) -> Item:
+    """Return the key of the one item that an UPDATE or DELETE writes."""
+    where = planned.plan.where
+    found = single_key(
+        None if where is None else where.tree, planned.table.schema, planned.plan.bindings.values
+    )
+    if found is None:
+        raise ValidationFault(_NO_KEY)
+    if found.repeated is not None:
+        raise ValidationFault(
+            f"Multiple conditions on same key {found.repeated}. Only single item Update/Insert/Delete are supported"
+        )
+    return found.key
+
+
+def item_of(call: OperationCall, planned: PlannedStatement) -> tuple[Item, int]:
+    """Return the item that INSERT writes, its values checked, and its size."""
+    item = planned.plan.item
+    size = call.admit(item)
+    if size > ITEM_BYTES_MAX:
+        raise ValidationFault(TOO_LARGE)
+    return item, size
+
+
+def encoded_key_of_write(call: OperationCall, planned: PlannedStatement) -> bytes:
+    """Return the encoded key of the item that a statement writes."""
+    if planned.statement.kind == "insert":
+        return key_of_item(planned.table, item_of(call, planned)[0])
+    return key_of_request(planned.table, key_of_write(planned))
+
+
+def execute_write(call: OperationCall, planned: PlannedStatement, show: str | None) -> ItemWrite:
+    """Carry out one INSERT, UPDATE or DELETE; `show="ALL_OLD"` puts the item on a failed condition's fault."""
+    try:
+        write = _prepare(call, planned, show)
+    except ValidationFault as fault:
+        if fault.message == TOO_DEEP:
+            raise ValidationFault(STATEMENT_TOO_DEEP) from fault
+        raise
+    call.commit_write(write)
+    return write
+
+
+def _prepare(call: OperationCall, planned: PlannedStatement, show: str | None) -> ItemWrite:
+    plan, table = planned.plan, planned.table
+    condition = plan.write_condition(table.definition.hash)
+    kind = planned.statement.kind
+    if kind == "insert":
+        item, size = item_of(call, planned)
+        current = call.read_current(table, key_of_item(table, item))
+        try:
+            call.check_condition(current, condition, plan.bindings, None)
+        except ConditionalCheckFailedFault as fault:
+            raise DuplicateItemFault() from fault
+        return prepare_put(current, item, size)
+    key = key_of_write(planned)
+    check_keys_not_updated(table, plan.update)
+    current = call.read_current(table, key_of_request(table, key))
+    call.check_condition(current, condition, plan.bindings, show)
+    if kind == "delete":
+        return prepare_delete(current)
+    return prepare_update(current, key, plan.update, plan.bindings)
+
+
+def returned_item(planned: PlannedStatement, write: ItemWrite) -> bytes | None:
+    """Return the item that a RETURNING clause selects; None without one."""
+    returning = planned.statement.returning
+    if returning is None:
+        return None
+    old = returning.image == "OLD"
+    if returning.part == "ALL":
+        return write.current.data if old else write.data
+    return updated_attributes(write, write.current.item if old else write.item)
+
+
+def transaction_action(call: OperationCall, planned: PlannedStatement, show: str | None) -> TransactionAction:
+    """Return a statement as an action of a transaction; its WHERE clause must fix the key."""
+    plan, table = planned.plan, planned.table
+    common: dict[str, Any] = {
+        "table_name": planned.statement.table,
+        "return_values_on_condition_check_failure": show,
+    }
+    condition = plan.write_condition(table.definition.hash)
+    text = planned.statement.text
+    action: Put | Update | Delete | ConditionCheck
+    if planned.statement.kind == "insert":
+        item, size = item_of(call, planned)
+        key_of_item(table, item)
+        action = Put(item=item, **common | {"return_values_on_condition_check_failure": None})
+        return TransactionAction(
+            action, item, size, plan.bindings, condition, None
+        )  # DuplicateItem never shows the item
+    where = plan.where
+    found = single_key(None if where is None else where.tree, table.schema, plan.bindings.values)
+    exists = planned.statement.kind == "exists"
+    if found is None or (found.repeated is not None and not exists):
+        raise ValidationFault(KEY_MISMATCH)
+    key_of_request(table, found.key)
+    if exists:
+        action = ConditionCheck(key=found.key, condition_expression=text, **common)
+    elif planned.statement.kind == "update":
+        action = Update(key=found.key, update_expression=text, **common)
+    else:
+        action = Delete(key=found.key, **common)
+    return TransactionAction(action, found.key, 0, plan.bindings, condition, plan.update)
+
+
+def refuses_transaction(fault: ValidationFault) -> bool:
+    """Return whether a bad key fails the request, rather than being one statement's cancellation reason."""
+    cause = fault.__cause__
+    return isinstance(cause, KeyRefused) and cause.reason not in ("missing", "type")

@@ -7,10 +7,9 @@ from typing import Any
 from tavola.engine.operations.call import ITERATOR, OperationCall
 from tavola.engine.operations.responses import encode, render_list
 from tavola.engine.streams import (
-    Shard,
     Stream,
+    StreamShard,
     id_of_sequence,
-    read_shard,
     render_record,
     sequence_number,
 )
@@ -128,11 +127,7 @@ def get_records(call: OperationCall, request: GetRecordsRequest) -> bytes:
     if after < _horizon(call, stream):
         raise TrimmedDataAccessFault(_TRIMMED)
     limit = min(request.limit or STREAM_RECORDS_MAX, STREAM_RECORDS_MAX)
-    emulation = call.services.emulation
-    if emulation is not None and emulation.interleaves:
-        changes, upto = emulation.read_shard(log, shard, after, limit)
-    else:
-        changes, upto = read_shard(log, shard, after, limit)
+    changes, upto = call.read_shard(log, shard, after, limit)
     records: list[bytes] = []
     total = 0
     for change in changes:
@@ -159,7 +154,7 @@ def _stream(call: OperationCall, arn: str) -> Stream:
     return stream
 
 
-def _described(stream: Stream, shard: Shard) -> dict[str, Any]:
+def _described(stream: Stream, shard: StreamShard) -> dict[str, Any]:
     stretch = {"StartingSequenceNumber": sequence_number(shard.first)}
     if shard.last is not None:
         stretch["EndingSequenceNumber"] = sequence_number(max(shard.first, shard.last))
@@ -169,31 +164,24 @@ def _described(stream: Stream, shard: Shard) -> dict[str, Any]:
     return described
 
 
-def _start(call: OperationCall, stream: Stream, shard: Shard, request: GetShardIteratorRequest) -> int:
+def _start(call: OperationCall, stream: Stream, shard: StreamShard, request: GetShardIteratorRequest) -> int:
     """Return the log id that an iterator starts after."""
     horizon = max(_horizon(call, stream), shard.first - 1)
     log = call.services.streams.log(stream)
-    emulation = call.services.emulation
-    mixes = emulation is not None and emulation.interleaves
     match request.shard_iterator_type:
         case "TRIM_HORIZON":
             return horizon
         case "LATEST":
-            if emulation is not None and mixes and shard.last is None:
-                return max(horizon, emulation.before_window(log, int(call.services.clock.now() * 1_000_000)))
-            return log.span()[1] if shard.last is None else shard.last
+            return max(horizon, call.latest_position(log)) if shard.last is None else shard.last
         case "AT_TIMESTAMP":
             assert request.timestamp is not None, "parse lets no such iterator through without a time"
-            at_us = int(request.timestamp * 1_000_000)
-            if emulation is not None and mixes:
-                return max(horizon, emulation.before_window(log, at_us))
-            return max(horizon, log.id_at(at_us - 1))
+            return max(horizon, call.position_before(log, int(request.timestamp * 1_000_000)))
         case _:
             return _numbered(call, stream, shard, request, horizon)
 
 
 def _numbered(
-    call: OperationCall, stream: Stream, shard: Shard, request: GetShardIteratorRequest, horizon: int
+    call: OperationCall, stream: Stream, shard: StreamShard, request: GetShardIteratorRequest, horizon: int
 ) -> int:
     assert request.sequence_number is not None, "parse lets no such iterator through without a number"
     id_ = id_of_sequence(request.sequence_number)
@@ -214,7 +202,7 @@ def _horizon(call: OperationCall, stream: Stream) -> int:
     return call.services.streams.log(stream).id_at(at_us)
 
 
-def _iterator(call: OperationCall, stream: Stream, shard: Shard, after: int) -> str:
+def _iterator(call: OperationCall, stream: Stream, shard: StreamShard, after: int) -> str:
     return call.services.token_signer.sign(
         ITERATOR,
         call.scope,

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from tavola.engine.catalog import IndexDefinition, Stream, Table, TableDefinition
+from tavola.engine.catalog import IndexDefinition, StoredTable, StreamSettings, TableDefinition
 from tavola.engine.operations.call import OperationCall
 from tavola.engine.operations.descriptions import changing_indexes, describe, describe_index, is_changing
 from tavola.engine.operations.encryption import describe_change, new_encryption
@@ -160,7 +160,7 @@ def _switch_index_billing(
 
 def _stream(
     call: OperationCall, definition: TableDefinition, asked: StreamSpecification, now_s: float
-) -> Stream | None:
+) -> StreamSettings | None:
     old = definition.stream
     if asked.stream_enabled:
         if old is not None and old.enabled:
@@ -305,7 +305,7 @@ def _redefined(definition: TableDefinition, name: str, type_: str) -> str:
     )
 
 
-def _apply_definition(call: OperationCall, table: Table, definition: TableDefinition) -> Table:
+def _apply_definition(call: OperationCall, table: StoredTable, definition: TableDefinition) -> StoredTable:
     """Add and drop the columns that the new definition asks for, and enter it."""
     catalog = call.services.catalog
     old = {index.slot: index for index in table.definition.indexes}
@@ -340,7 +340,9 @@ def _apply_definition(call: OperationCall, table: Table, definition: TableDefini
 # already made, and the description is turned back to what AWS shows, since programs compare it.
 
 
-def _describe_update(request: UpdateTableRequest, old: Table, new: Table, now_s: float) -> dict[str, Any]:
+def _describe_update(
+    request: UpdateTableRequest, old: StoredTable, new: StoredTable, now_s: float
+) -> dict[str, Any]:
     """Return the TableDescription of the response to UpdateTable."""
     described = describe(new, now_s, status="UPDATING" if _changes_table_status(request) else "ACTIVE")
     before = describe(old, now_s)
@@ -396,8 +398,8 @@ def _merged_attributes(before: dict[str, Any], described: dict[str, Any]) -> lis
 def _restore_old_index_settings(
     update: GlobalSecondaryIndexUpdate,
     indexes: dict[str, dict[str, Any]],
-    old: Table,
-    new: Table,
+    old: StoredTable,
+    new: StoredTable,
     now_s: float,
 ) -> None:
     """Restore in an index's description the settings that AWS still reports unchanged."""
@@ -421,7 +423,7 @@ def _restore_old_index_settings(
         described["WarmThroughput"] |= {"Status": "UPDATING"}
 
 
-def _add_deleted_indexes(described: dict[str, Any], old: Table, new: Table, now_s: float) -> None:
+def _add_deleted_indexes(described: dict[str, Any], old: StoredTable, new: StoredTable, now_s: float) -> None:
     """Add the deleted indexes, which are described once more, as DELETING."""
     for vector in old.vectors:
         if all(each.column != vector.column for each in new.vectors):

@@ -7,8 +7,8 @@ from typing import Any
 
 from tavola.engine.catalog import (
     IndexDefinition,
-    Stream,
-    Table,
+    StoredTable,
+    StreamSettings,
     TableDefinition,
     Throughput,
 )
@@ -154,8 +154,7 @@ def delete_table(call: OperationCall, request: DeleteTableRequest) -> bytes:
     call.services.begin()
     call.services.streams.disable(table, now_s)
     drop_table(call.services, table)
-    if call.services.emulation is not None:
-        call.services.emulation.drop(table)
+    call.services.emulation.drop(table)
     return encode({"TableDescription": describe(table, now_s, status="DELETING")})
 
 
@@ -190,10 +189,10 @@ def describe_endpoints(call: OperationCall, request: DescribeEndpointsRequest) -
     return encode({"Endpoints": [{"Address": address, "CachePeriodInMinutes": 1440}]})
 
 
-def find_table(call: OperationCall, name_or_arn: str) -> Table:
+def find_table(call: OperationCall, name_or_arn: str) -> StoredTable:
     """Return the table that a control plane request names, whatever its state."""
     asked = scope_of(name_or_arn)
-    guarded = call.visit is not None and call.visit.guard is not None
+    guarded = call.context is not None and call.context.guard is not None
     if asked is not None and asked.account != call.scope.account and not guarded:
         raise AccessDeniedFault("Access is denied")
     if asked is not None and asked.region != call.scope.region:
@@ -206,7 +205,7 @@ def find_table(call: OperationCall, name_or_arn: str) -> Table:
     return table
 
 
-def check_not_creating(call: OperationCall, table: Table) -> None:
+def check_not_creating(call: OperationCall, table: StoredTable) -> None:
     """Refuse to change a table that is being created."""
     if not call.services.catalog.is_active(table):
         raise ResourceInUseFault(
@@ -274,10 +273,10 @@ def units_of(throughput: ProvisionedThroughput | None) -> Throughput:
 
 def stream_of(
     call: OperationCall, table: str, specification: StreamSpecification | None, now_s: float
-) -> Stream | None:
+) -> StreamSettings | None:
     """Return the stored setting of a requested stream, labelled with the current time."""
     if specification is None or not specification.stream_enabled:
         return None
     assert specification.stream_view_type is not None, "parse lets no stream without a view through"
     moment_s = call.services.streams.free_moment(call.scope, table, now_s)
-    return Stream(view=specification.stream_view_type, label=label_of(moment_s))
+    return StreamSettings(view=specification.stream_view_type, label=label_of(moment_s))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tavola.engine.catalog import Table
+from tavola.engine.catalog import StoredTable
 from tavola.engine.operations.call import OperationCall
 from tavola.engine.operations.responses import EMPTY, encode
 from tavola.limits import TAGS_BYTES_MAX, TAGS_MAX
@@ -43,7 +43,7 @@ def list_tags_of_resource(call: OperationCall, request: ListTagsOfResourceReques
     return encode({"Tags": [{"Key": key, "Value": tags[key]} for key in sorted(tags)]})
 
 
-def _tagged(call: OperationCall, arn: str | None) -> Table:
+def _tagged(call: OperationCall, arn: str | None) -> StoredTable:
     parts = None if arn is None else parse_resource_arn(arn)
     assert parts is not None, "parse lets no other ARN through"
     if parts.scope.account != call.scope.account:
@@ -56,7 +56,7 @@ def _tagged(call: OperationCall, arn: str | None) -> Table:
     return table
 
 
-def _keep(call: OperationCall, table: Table, tags: dict[str, str]) -> bytes:
+def _keep(call: OperationCall, table: StoredTable, tags: dict[str, str]) -> bytes:
     call.services.begin()
     call.services.catalog.change(table, msgspec.structs.replace(table.definition, tags=tags))
     return EMPTY

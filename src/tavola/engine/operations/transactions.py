@@ -5,33 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tavola.engine.capacity import CapacityUsage, capacity_mode
-from tavola.engine.catalog import Table
-from tavola.engine.emulation import Emulation
+from tavola.engine.capacity import CapacityUsage, add_write_units
+from tavola.engine.catalog import StoredTable
 from tavola.engine.isolation import digest_payload
 from tavola.engine.operations.batches import collection_metrics_by_table
-from tavola.engine.operations.call import OperationCall
-from tavola.engine.operations.items import (
-    add_write_units,
-    check_condition,
-    check_keys_not_updated,
-    prepare_update,
-    project_row,
-    record_write_access,
-)
-from tavola.engine.operations.request_expressions import (
+from tavola.engine.operations.call import (
+    OperationCall,
     bind_placeholders,
+    capacity_mode,
     check_placeholders_used,
     check_scalar_keys,
     parse_condition,
     parse_projection,
     parse_update,
+    project_row,
+)
+from tavola.engine.operations.items import (
+    check_keys_not_updated,
+    prepare_update,
 )
 from tavola.engine.operations.responses import EMPTY, encode
 from tavola.engine.writes import (
     CurrentItem,
     ItemWrite,
     apply_write,
+    condition_failure,
     find_current,
     key_of_item,
     key_of_request,
@@ -39,7 +37,7 @@ from tavola.engine.writes import (
     prepare_put,
 )
 from tavola.expressions.bindings import Bindings
-from tavola.expressions.conditions import Condition
+from tavola.expressions.conditions import Condition, evaluate
 from tavola.expressions.projections import Projection
 from tavola.expressions.updates import Update
 from tavola.keys import KeyRefused
@@ -153,28 +151,13 @@ def execute_actions(
     call: OperationCall, actions: list[TransactionAction], token: str | None, digest: str
 ) -> TransactionResult:
     """Carry out all actions or none; a token seen before with the same request repeats nothing."""
-    tokens = call.services.tokens
-    emulation = call.services.emulation
     if token is not None:
-        receipt = tokens.find_receipt(call.scope, token, digest)
-        if emulation is not None:
-            emulation.check_token(call.scope, token)
+        receipt = call.find_receipt(token, digest)
         if receipt is not None:
             return TransactionResult([], receipt.reads)
     tables = [call.table(action.request.table_name) for action in actions]
-    _check_distinct(tables, actions)
-    if emulation is not None:
-        emulation.check_transaction_conflicts(
-            [_item_address(*each) for each in zip(tables, actions, strict=True)]
-        )
-    try:
-        prepared = _prepare_all(tables, actions)
-    except TransactionCanceledFault:
-        if emulation is not None:
-            emulation.charge_cancelled_transaction(_read_all_current(tables, actions))
-        raise
-    if emulation is not None:
-        emulation.charge_transaction([(each.current, each.write) for each in prepared], call.scope, token)
+    addresses = _distinct_addresses(tables, actions)
+    prepared = call.prepare_transaction(addresses, lambda: _prepare_all(tables, actions), token)
     call.services.begin()
     for each in prepared:
         if each.write is None:
@@ -182,10 +165,10 @@ def execute_actions(
                 each.current.table, None, each.current.key, writes=transact_write_units(each.largest, 0)
             )
         else:
-            record_write_access(call, each.write, factor=TRANSACTION_UNITS_FACTOR)
+            call.record_write(each.write, factor=TRANSACTION_UNITS_FACTOR)
             apply_write(call.services.catalog, each.write)
     if token is not None:
-        tokens.save_receipt(call.scope, token, digest, _replay_read_units(prepared))
+        call.services.tokens.save_receipt(call.scope, token, digest, _replay_read_units(prepared))
     return TransactionResult(prepared, None)
 
 
@@ -215,7 +198,7 @@ class ItemRead(NamedTuple):
     """One validated read of a transaction."""
 
     name: str  # the table name or ARN in the request
-    table: Table
+    table: StoredTable
     key: bytes
     projection: Projection | None
 
@@ -225,13 +208,11 @@ def read_items(call: OperationCall, reads: list[ItemRead], return_capacity: str 
     numbered = [(read.table.definition.number, read.key) for read in reads]
     if len(set(numbered)) != len(numbered):
         raise ValidationFault(_ONCE)
-    if call.services.emulation is not None:
-        _charge_reads(call.services.emulation, reads)
     responses: list[bytes] = []
     usages: dict[str, CapacityUsage] = {}
     total = 0
-    for name, table, key, projection in reads:
-        row = table.rows.get(key)
+    rows = call.read_rows([(read.table, read.key) for read in reads])
+    for (name, table, key, projection), row in zip(reads, rows, strict=True):
         usage = usages.setdefault(name, CapacityUsage(table, name))
         units = transact_read_units(0 if row is None else row[1])
         usage.reads += units
@@ -253,16 +234,7 @@ def read_items(call: OperationCall, reads: list[ItemRead], return_capacity: str 
     return b"".join((b'{"Responses":[', b",".join(responses), tail))
 
 
-def _charge_reads(emulation: Emulation, reads: list[ItemRead]) -> None:
-    charged: list[tuple[Table, bytes, float]] = []
-    for read in reads:
-        row = read.table.rows.get(read.key)
-        units = transact_read_units(0 if row is None else row[1])
-        charged.append((read.table, read.key, units))
-    emulation.charge_transaction_reads(charged)
-
-
-def _keys_of_gets(tables: list[Table], request: TransactGetItemsRequest) -> list[bytes]:
+def _keys_of_gets(tables: list[StoredTable], request: TransactGetItemsRequest) -> list[bytes]:
     keys: list[bytes] = []
     reasons: list[CancellationReason] = []
     for table, item in zip(tables, request.transact_items, strict=True):
@@ -292,8 +264,14 @@ def _parse_action(call: OperationCall, request: Any) -> TransactionAction:
     return TransactionAction(request, attributes, size, bindings, condition, update)
 
 
-def _check_distinct(tables: list[Table], actions: list[TransactionAction]) -> None:
-    """Refuse two actions on one item; an invalid key becomes that action's cancellation reason later."""
+def _distinct_addresses(
+    tables: list[StoredTable], actions: list[TransactionAction]
+) -> list[tuple[StoredTable, bytes] | None]:
+    """Return the table and encoded key of each action; refuse two actions on one item.
+
+    An invalid key is None here and becomes that action's cancellation reason later.
+    """
+    addresses: list[tuple[StoredTable, bytes] | None] = []
     seen: set[tuple[int, bytes]] = set()
     for table, action in zip(tables, actions, strict=True):
         try:
@@ -301,26 +279,16 @@ def _check_distinct(tables: list[Table], actions: list[TransactionAction]) -> No
         except KeyRefused as refused:
             if refused.reason == "empty":
                 key_of_item(table, action.attributes)
+            addresses.append(None)
             continue
         if (table.definition.number, key) in seen:
             raise ValidationFault(_ONCE)
         seen.add((table.definition.number, key))
+        addresses.append((table, key))
+    return addresses
 
 
-def _item_address(table: Table, action: TransactionAction) -> tuple[Table, bytes] | None:
-    """Return the table and encoded key of an action; None if its key is invalid."""
-    try:
-        return table, table.schema.key_of(action.attributes)
-    except KeyRefused:
-        return None
-
-
-def _read_all_current(tables: list[Table], actions: list[TransactionAction]) -> list[CurrentItem]:
-    addresses = [_item_address(table, action) for table, action in zip(tables, actions, strict=True)]
-    return [find_current(*address) for address in addresses if address is not None]
-
-
-def _prepare_all(tables: list[Table], actions: list[TransactionAction]) -> list[PreparedAction]:
+def _prepare_all(tables: list[StoredTable], actions: list[TransactionAction]) -> list[PreparedAction]:
     """Return all actions validated, or raise TransactionCanceledFault with a reason for each."""
     reasons: list[CancellationReason] = []
     prepared: list[PreparedAction] = []
@@ -340,21 +308,26 @@ def _prepare_all(tables: list[Table], actions: list[TransactionAction]) -> list[
     return prepared
 
 
-def _prepare(table: Table, action: TransactionAction) -> tuple[CurrentItem, ItemWrite | None]:
+def _prepare(table: StoredTable, action: TransactionAction) -> tuple[CurrentItem, ItemWrite | None]:
     request = action.request
-    show = request.return_values_on_condition_check_failure
     check_scalar_keys(table, action.condition)
     if isinstance(request, Put):
         current = find_current(table, key_of_item(table, action.attributes))
         write = prepare_put(current, action.attributes, action.size)
-        check_condition(current, action.condition, action.bindings, show=show)
+        _check_condition(current, action)
         return current, write
     check_keys_not_updated(table, action.update)
     current = find_current(table, key_of_request(table, action.attributes))
-    check_condition(current, action.condition, action.bindings, show=show)
+    _check_condition(current, action)
     if isinstance(request, UpdateAction):
         return current, prepare_update(current, action.attributes, action.update, action.bindings)
     return current, None if isinstance(request, ConditionCheck) else prepare_delete(current)
+
+
+def _check_condition(current: CurrentItem, action: TransactionAction) -> None:
+    condition = action.condition
+    if condition is not None and not evaluate(condition, current.item, action.bindings.values):
+        raise condition_failure(current, action.request.return_values_on_condition_check_failure)
 
 
 def _keep_first_validation_error(reasons: list[CancellationReason]) -> list[CancellationReason]:

@@ -15,9 +15,9 @@ from tavola.engine.transfer import (
     CodecMissing,
     Kind,
     PlaceRefused,
-    Records,
     Transfer,
     TransferError,
+    TransferRecords,
     check_key,
     load_zstd,
 )
@@ -64,7 +64,7 @@ def find_transfer(call: OperationCall, kind: Kind, arn: str, missing: Callable[[
     check_account(call, parts)
     if parts.scope.region != call.scope.region:
         raise missing("Invalid export arn" if kind == "export" else arn)
-    transfer = Records(call.services.store, kind).find(parts.scope, parts.label)
+    transfer = TransferRecords(call.services.store, kind).find(parts.scope, parts.label)
     if transfer is None or transfer.table != parts.table:
         raise missing(arn)
     return transfer
@@ -72,7 +72,7 @@ def find_transfer(call: OperationCall, kind: Kind, arn: str, missing: Callable[[
 
 def check_account(call: OperationCall, arn: ResourceArn) -> None:
     """Refuse another account's resource; with a guard, access has been decided before."""
-    guarded = call.visit is not None and call.visit.guard is not None
+    guarded = call.context is not None and call.context.guard is not None
     if arn.scope.account != call.scope.account and not guarded:
         raise AccessDeniedFault("Access is denied")
 
@@ -107,7 +107,7 @@ def list_transfers(
         before = opened["before"]
     most = limit or TRANSFERS_LISTED
     page: list[Transfer] = []
-    for transfer in Records(call.services.store, kind).newest(call.scope, before, wanted):
+    for transfer in TransferRecords(call.services.store, kind).newest(call.scope, before, wanted):
         if len(page) == most:
             return page, _encode_token(
                 call.services.token_signer.sign(purpose, call.scope, {"before": page[-1].id})
@@ -133,14 +133,14 @@ def count_running(store: Store, kind: Kind, call: OperationCall) -> int:
     """Return how many of the caller's transfers are running."""
     return sum(
         transfer.description[_STATUS[kind]] == "IN_PROGRESS"
-        for transfer in Records(store, kind).newest(call.scope)
+        for transfer in TransferRecords(store, kind).newest(call.scope)
     )
 
 
 def start_transfer(call: OperationCall, kind: Kind, transfer: Transfer, state: dict[str, Any]) -> Transfer:
     """Start a transfer and save its record, in the open transaction."""
     services = call.services
-    records = Records(services.store, kind)
+    records = TransferRecords(services.store, kind)
     records.sweep(services.clock.now())
     origin = {"id": transfer.id, "account": transfer.account, "region": transfer.region}
     transfer = msgspec.structs.replace(transfer, job=services.jobs.start(kind, origin | state))
@@ -158,7 +158,7 @@ def mark_failed(kind: Kind, transfer: Transfer, error: Exception, now_s: float) 
 
 def mark_abandoned(services: Services, kind: Kind, state: dict[str, Any]) -> None:
     """Record that a transfer failed unexpectedly, and why; an expired record stays deleted."""
-    records = Records(services.store, kind)
+    records = TransferRecords(services.store, kind)
     transfer = records.find(Scope(state["account"], state["region"]), state["id"])
     if transfer is None:
         return

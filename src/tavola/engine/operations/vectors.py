@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from tavola.engine.capacity import capacity_mode
-from tavola.engine.catalog import IndexDefinition, Table, TableDefinition
-from tavola.engine.nearest import Hit, Matrix, matrix_of, pack
-from tavola.engine.operations.call import OperationCall
-from tavola.engine.operations.request_expressions import (
+from tavola.engine.catalog import IndexDefinition, StoredTable, TableDefinition
+from tavola.engine.nearest import Matrix, VectorHit, matrix_of, pack
+from tavola.engine.operations.call import (
+    OperationCall,
     bind_placeholders,
+    capacity_mode,
     check_placeholders_used,
     check_scalar_keys,
     parse_projection,
@@ -97,7 +97,7 @@ def _condition(
         raise call.expression_fault(error) from error
 
 
-def _searched(call: OperationCall, table: Table, name: str) -> Vector:
+def _searched(call: OperationCall, table: StoredTable, name: str) -> Vector:
     vector = next((each for each in table.vectors if each.name == name), None)
     if vector is not None and vector.definition.filled_to is not None:
         raise ValidationFault(f"Cannot search backfilling vector index: {name}")
@@ -158,7 +158,9 @@ def _required_values(
     return wanted
 
 
-def _render_hit(vector: Vector, held: Item, hit: Hit, matrix: Matrix, projection: Projection | None) -> Item:
+def _render_hit(
+    vector: Vector, held: Item, hit: VectorHit, matrix: Matrix, projection: Projection | None
+) -> Item:
     """Return an entry of the result; its vector only if requested by name, as the index's floats."""
     if projection is None:
         return held
@@ -244,7 +246,9 @@ def _with_vector(
     return changed.with_types({**given, **definition.types})
 
 
-def describe_vector(table: Table, vector: Vector, now_s: float, *, creating: bool = False) -> dict[str, Any]:
+def describe_vector(
+    table: StoredTable, vector: Vector, now_s: float, *, creating: bool = False
+) -> dict[str, Any]:
     """Return the description of a vector index; `creating` as in the response to CreateTable."""
     kept = vector.definition
     ready = table.definition.ready_at_s <= now_s and is_vector_active(kept, now_s) and not creating

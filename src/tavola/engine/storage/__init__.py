@@ -12,7 +12,7 @@ position, so each row of a file carries a checksum of its item as well. An encry
 authenticated together with their positions.
 """
 
-from tavola.engine.storage.change_log import ChangeLog, LogRow
+from tavola.engine.storage.change_log import ChangeLog, ChangeLogRow
 from tavola.engine.storage.errors import (
     StoreDamaged,
     StoreError,
@@ -21,19 +21,25 @@ from tavola.engine.storage.errors import (
     StoreInUse,
     StoreLocked,
 )
-from tavola.engine.storage.files import change_key
-from tavola.engine.storage.pages import form_of
-from tavola.engine.storage.sqlite_table import SqliteTableStore
+from tavola.engine.storage.files import change_key, form_of
 from tavola.engine.storage.store import Store
-from tavola.engine.storage.table_store import Entry, ItemPage, ItemRow, KeyedRow, StoredRow, TableStore
+from tavola.engine.storage.table_store import (
+    Entry,
+    ItemPage,
+    ItemRow,
+    KeyedRow,
+    SqliteTableStore,
+    StoredRow,
+    TableStore,
+)
 
 __all__ = [
     "ChangeLog",
+    "ChangeLogRow",
     "Entry",
     "ItemPage",
     "ItemRow",
     "KeyedRow",
-    "LogRow",
     "SqliteTableStore",
     "Store",
     "StoreDamaged",

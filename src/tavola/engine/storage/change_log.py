@@ -17,7 +17,7 @@ _TOP = b"\xff" * 5  # above every key
 _COLUMNS = "id, at, key, mark, old, new"
 
 
-class LogRow(NamedTuple):
+class ChangeLogRow(NamedTuple):
     """One change of one row: its time, key, kind, and the images that are kept of it."""
 
     id: int  # rises from 1 in the order of the changes
@@ -45,7 +45,7 @@ class ChangeLog:
         )
         self._first_changes = {False: first.format(""), True: first.format(" DESC")}
 
-    def append(self, row: LogRow) -> None:
+    def append(self, row: ChangeLogRow) -> None:
         """Add a change at the end."""
         try:
             self._execute(self._append, row)
@@ -53,7 +53,7 @@ class ChangeLog:
             raise store_error(error) from error
 
     @translate_errors
-    def read(self, after: int, upto: int, bounds: Bounds, limit: int) -> list[LogRow]:
+    def read(self, after: int, upto: int, bounds: Bounds, limit: int) -> list[ChangeLogRow]:
         """Return up to `limit` changes of keys within bounds, with ids greater than `after` and at most `upto`."""
         upper = _TOP if bounds.upper is None else bounds.upper
         return _rows(self._execute(self._read, (after, upto, bounds.lower, upper, limit)))
@@ -113,19 +113,19 @@ class ChangeLog:
             self._execute(f"DROP INDEX IF EXISTS {table}_key")
 
     @translate_errors
-    def first_change(self, key: bytes, after: int) -> LogRow | None:
+    def first_change(self, key: bytes, after: int) -> ChangeLogRow | None:
         """Return the first change of a key after an id."""
         rows = _rows(self._execute(self._first_change, (key, after)))
         return rows[0] if rows else None
 
     @translate_errors
-    def first_changes(self, bounds: Bounds, after: int, limit: int, *, reverse: bool) -> list[LogRow]:
+    def first_changes(self, bounds: Bounds, after: int, limit: int, *, reverse: bool) -> list[ChangeLogRow]:
         """Return, for each key within bounds, its first change after an id; in key order."""
         upper = _TOP if bounds.upper is None else bounds.upper
         return _rows(self._execute(self._first_changes[reverse], (bounds.lower, upper, after, limit)))
 
     @translate_errors
-    def changes_of(self, key: bytes, after: int, limit: int) -> list[LogRow]:
+    def changes_of(self, key: bytes, after: int, limit: int) -> list[ChangeLogRow]:
         """Return up to `limit` changes of a key after an id, in order."""
         return _rows(self._execute(self._changes_of, (key, after, limit)))
 
@@ -143,5 +143,5 @@ class ChangeLog:
         return until - first + 1
 
 
-def _rows(cursor: apsw.Cursor) -> list[LogRow]:
-    return [LogRow(*row) for row in cursor.fetchall()]  # type: ignore[arg-type]  # as selected
+def _rows(cursor: apsw.Cursor) -> list[ChangeLogRow]:
+    return [ChangeLogRow(*row) for row in cursor.fetchall()]  # type: ignore[arg-type]  # as selected

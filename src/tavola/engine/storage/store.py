@@ -11,9 +11,15 @@ import apsw
 
 from tavola.engine.storage.change_log import ChangeLog
 from tavola.engine.storage.errors import StoreError, store_error, translate_errors
-from tavola.engine.storage.files import connect_file, opening_error, set_up_file
-from tavola.engine.storage.pages import find_damaged_pages, find_damaged_trees, has_checksums
-from tavola.engine.storage.sqlite_table import SqliteTableStore
+from tavola.engine.storage.files import (
+    connect_file,
+    find_damaged_pages,
+    find_damaged_trees,
+    has_checksums,
+    opening_error,
+    set_up_file,
+)
+from tavola.engine.storage.table_store import SqliteTableStore
 
 _FORMAT = (
     2  # 1 had no change logs; a Tavola of that version would bypass them, so it must not open this store
@@ -188,10 +194,14 @@ class Store:
         )
         return sorted(int(cast("str", name)) for (name,) in found.fetchall())
 
-    @translate_errors
     def put_record(self, kind: str, name: str, data: bytes, due_s: float | None = None) -> None:
         """Store a record, replacing the one of this kind and name."""
-        self._cursor.execute("INSERT OR REPLACE INTO record VALUES (?, ?, ?, ?)", (kind, name, data, due_s))
+        try:
+            self._cursor.execute(
+                "INSERT OR REPLACE INTO record VALUES (?, ?, ?, ?)", (kind, name, data, due_s)
+            )
+        except apsw.Error as error:
+            raise store_error(error) from error
 
     @translate_errors
     def get_record(self, kind: str, name: str) -> bytes | None:

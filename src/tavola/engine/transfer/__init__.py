@@ -20,7 +20,7 @@ from tavola.engine.transfer.exports import Export, ExportFilter, ExportProgress,
 from tavola.engine.transfer.imports import SOME_FAILED, Import, ImportProgress
 from tavola.engine.transfer.layout import transfer_id
 from tavola.engine.transfer.loads import Load, LoadFormat, LoadProgress, release_objects
-from tavola.engine.transfer.records import Kind, Records, Transfer
+from tavola.engine.transfer.records import Kind, Transfer, TransferRecords
 
 __all__ = [
     "SOME_FAILED",
@@ -40,11 +40,11 @@ __all__ = [
     "LoadProgress",
     "Period",
     "PlaceRefused",
-    "Records",
     "RowRefused",
     "TextMalformed",
     "Transfer",
     "TransferError",
+    "TransferRecords",
     "check_key",
     "load_zstd",
     "release_objects",

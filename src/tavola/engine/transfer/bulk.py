@@ -13,8 +13,7 @@ from zlib import crc32
 
 import msgspec
 
-from tavola.engine.catalog import Catalog, Table
-from tavola.engine.indexes import sizes_of
+from tavola.engine.catalog import Catalog, StoredTable
 from tavola.engine.transfer.buckets import Buckets
 from tavola.engine.transfer.compression import compress
 from tavola.engine.transfer.errors import RowRefused
@@ -23,7 +22,7 @@ from tavola.engine.transfer.layout import folder_key, instant
 from tavola.engine.transfer.lines import TransferRow
 from tavola.engine.transfer.loads import FailedRow, Load, LoadProgress
 from tavola.engine.transfer.records import Transfer
-from tavola.engine.writes import CurrentItem, apply_write, find_current, key_of_item, prepare_put
+from tavola.engine.writes import CurrentItem, apply_write, find_current, key_of_item, prepare_put, sizes_of
 from tavola.expressions.bindings import Bindings, check_placeholder_keys, check_placeholders
 from tavola.expressions.conditions import evaluate
 from tavola.expressions.errors import ExpressionError
@@ -59,7 +58,7 @@ class Bulk:
     """A running bulk load: its record, its table and its input."""
 
     transfer: Transfer
-    table: Table
+    table: StoredTable
     catalog: Catalog
     load: Load
     buckets: Buckets
@@ -152,7 +151,7 @@ class _Put:
 
     __slots__ = ("_catalog", "_table", "index_bytes", "refused", "table_bytes")
 
-    def __init__(self, catalog: Catalog, table: Table, state: BulkProgress) -> None:
+    def __init__(self, catalog: Catalog, table: StoredTable, state: BulkProgress) -> None:
         self._catalog = catalog
         self._table = table
         self.table_bytes = state.table_bytes

@@ -19,9 +19,9 @@ from zlib import crc32
 
 import msgspec
 
-from tavola.engine.catalog import Table
+from tavola.engine.catalog import StoredTable
 from tavola.engine.jobs import next_rows
-from tavola.engine.storage import ChangeLog, LogRow
+from tavola.engine.storage import ChangeLog, ChangeLogRow
 from tavola.engine.transfer.buckets import Buckets
 from tavola.engine.transfer.compression import compress
 from tavola.engine.transfer.files import append_at, checksum_of, publish, write_small
@@ -119,7 +119,7 @@ class Export:
     """A running export: its record, the table at its end time, and its destination."""
 
     transfer: Transfer
-    past: Table
+    past: StoredTable
     wanted: ExportFilter
     period: Period | None
     buckets: Buckets
@@ -263,7 +263,7 @@ class Export:
         return ExportLines(b"".join(lines), len(lines), billed, last, len(changes))
 
 
-def _last_us(period: Period, first: LogRow) -> int:
+def _last_us(period: Period, first: ChangeLogRow) -> int:
     """Return when a key was last written in a period."""
     found = first
     while True:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from tavola.engine.catalog import Catalog, Table
+from tavola.engine.catalog import Catalog, StoredTable
 from tavola.engine.transfer.buckets import Buckets
 from tavola.engine.transfer.errors import RowRefused
 from tavola.engine.transfer.lines import TransferRow
@@ -40,7 +40,7 @@ class Import:
     """A running import: its record, its table and its input."""
 
     transfer: Transfer
-    table: Table
+    table: StoredTable
     catalog: Catalog
     load: Load
     buckets: Buckets
@@ -93,7 +93,7 @@ def log_path(buckets: Buckets, id_: str) -> Path:
     return buckets.log(*LOG_GROUP.split("/"), id_, "error")
 
 
-def put_row(catalog: Catalog, table: Table, row: TransferRow) -> int:
+def put_row(catalog: Catalog, table: StoredTable, row: TransferRow) -> int:
     """Write the item of a row and return its size; an invalid item is refused with PutItem's messages."""
     try:
         size = admit_item(row.item)

@@ -137,7 +137,7 @@ def decode_ion(text: str, start: int = 0) -> tuple[Item | None, int]:
 
     Structs may follow one another or be in a list. Raises `TextCut` if the text ends too early.
     """
-    reader = _Reader(text, start)
+    reader = _IonReader(text, start)
     while True:
         reader.skip()
         if reader.at >= len(text):
@@ -157,7 +157,7 @@ def decode_ion(text: str, start: int = 0) -> tuple[Item | None, int]:
         reader.refuse("no struct begins here")
 
 
-class _Reader:
+class _IonReader:
     """A text and the current position in it."""
 
     __slots__ = ("at", "text")

@@ -43,7 +43,7 @@ class Transfer(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, description={**self.description, **members})
 
 
-class Records:
+class TransferRecords:
     """All records of one kind."""
 
     __slots__ = ("_kind", "_store")

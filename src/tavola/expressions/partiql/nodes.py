@@ -9,21 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+import msgspec
+
 from tavola.expressions.partiql.errors import StatementPosition
 
 Kind: TypeAlias = Literal["select", "insert", "update", "delete", "exists"]
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(msgspec.Struct, frozen=True):
     """The name of an attribute, a table or an index."""
 
     text: str
     place: StatementPosition
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
+class Path(msgspec.Struct, frozen=True):
     """A term and the steps into it: names after a dot, expressions in brackets, `*` as None."""
 
     root: Expression
@@ -31,8 +31,7 @@ class Path:
     place: StatementPosition
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(msgspec.Struct, frozen=True):
     """A string, number, boolean, NULL or MISSING as it was written."""
 
     kind: Literal["S", "N", "BOOL", "NULL", "MISSING"]
@@ -40,16 +39,14 @@ class Scalar:
     place: StatementPosition
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(msgspec.Struct, frozen=True):
     """A question mark, and the number of those before it."""
 
     position: int
     place: StatementPosition
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(msgspec.Struct, frozen=True):
     """A list `[…]`, a bag `<<…>>`, or several values in parentheses."""
 
     kind: Literal["list", "bag"]
@@ -57,16 +54,14 @@ class Sequence:
     place: StatementPosition
 
 
-@dataclass(frozen=True, slots=True)
-class Struct:
+class Struct(msgspec.Struct, frozen=True):
     """A map `{'k': v}`."""
 
     fields: tuple[tuple[Expression, Expression], ...]
     place: StatementPosition
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(msgspec.Struct, frozen=True):
     """A function and its operands; `*` counts as none."""
 
     name: str
@@ -74,8 +69,7 @@ class Function:
     place: StatementPosition
 
 
-@dataclass(frozen=True, slots=True)
-class Prefix:
+class Prefix(msgspec.Struct, frozen=True):
     """An operator before one operand: + - NOT @."""
 
     operator: str
@@ -83,8 +77,7 @@ class Prefix:
     place: StatementPosition
 
 
-@dataclass(frozen=True, slots=True)
-class Infix:
+class Infix(msgspec.Struct, frozen=True):
     """An operator between operands: AND and OR have two or more, BETWEEN three, all others two."""
 
     operator: str
@@ -92,8 +85,7 @@ class Infix:
     place: StatementPosition
 
 
-@dataclass(frozen=True, slots=True)
-class Typed:
+class Typed(msgspec.Struct, frozen=True):
     """IS and a type name."""
 
     operand: Expression
@@ -102,38 +94,33 @@ class Typed:
     place: StatementPosition
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(msgspec.Struct, frozen=True):
     """SET: a path and its new value."""
 
     path: Expression
     value: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Removal:
+class Removal(msgspec.Struct, frozen=True):
     """REMOVE: a path."""
 
     path: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(msgspec.Struct, frozen=True):
     """One column of a SELECT."""
 
     expression: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Ordering:
+class Ordering(msgspec.Struct, frozen=True):
     """One column of an ORDER BY."""
 
     expression: Expression
     descending: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Returning:
+class Returning(msgspec.Struct, frozen=True):
     """The image that a write returns: ALL or MODIFIED, OLD or NEW."""
 
     part: str
@@ -165,16 +152,14 @@ class Statement:
     text: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class TableReference:
+class TableReference(msgspec.Struct, frozen=True):
     """The operand of FROM, INTO or UPDATE, before it is known to be a table."""
 
     expression: Expression
     alias: StatementPosition | None
 
 
-@dataclass(frozen=True, slots=True)
-class NestedStatement:
+class NestedStatement(msgspec.Struct, frozen=True):
     """A statement inside an expression: valid only as the whole text."""
 
     kind: Kind

@@ -7,9 +7,10 @@ checked every time.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from threading import Lock
 from typing import TypeVar
+
+from msgspec import Struct, field
 
 from tavola.expressions.bindings import Bindings
 from tavola.expressions.checker import ValueRule, check_condition, check_update
@@ -51,8 +52,7 @@ _NONE: frozenset[str] = frozenset()
 _TYPE_NAMES = ("{S,SS,N,NS,B,BS,BOOL,NULL,L,M}", "{N,BS,L,B,NULL,M,S,SS,NS,BOOL}")
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedStatement:
+class PreparedStatement(Struct, frozen=True):
     """The plans of a statement, independent of its parameters' values."""
 
     translation: Translation
@@ -63,8 +63,7 @@ class PreparedStatement:
     guards: dict[str, Condition] = field(default_factory=dict)  # built on demand, by key attribute
 
 
-@dataclass(frozen=True, slots=True)
-class StatementPlan:
+class StatementPlan(Struct, frozen=True):
     """A compiled statement with its values."""
 
     prepared: PreparedStatement

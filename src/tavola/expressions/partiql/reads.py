@@ -8,9 +8,10 @@ branch may read too much but never too little.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cmp_to_key
 from itertools import pairwise
+
+from msgspec import Struct, field
 
 from tavola.expressions.nodes import (
     And,
@@ -39,8 +40,7 @@ _OVERLAPPING = "Overlapping conditions with range keys are not supported in wher
 _TOO_MANY = "Too many decomposed read operations for a given query."
 
 
-@dataclass(frozen=True, slots=True)
-class KeyTest:
+class KeyTest(Struct, frozen=True):
     """A condition on one key attribute that a key range can express."""
 
     name: str
@@ -48,16 +48,14 @@ class KeyTest:
     values: tuple[Value, ...]
 
 
-@dataclass(slots=True)
-class Branch:
+class Branch(Struct):
     """One way to satisfy a WHERE clause: its key tests, and its other conditions."""
 
     tests: list[KeyTest] = field(default_factory=list)
     filters: list[ConditionNode] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Struct, frozen=True):
     """The key range of one partition that a query reads."""
 
     partition: Value
@@ -65,8 +63,7 @@ class Range:
     at_most_one: bool  # every key attribute is fixed by `=`
 
 
-@dataclass(frozen=True, slots=True)
-class Ranges:
+class Ranges(Struct, frozen=True):
     """All ranges of a query in key order, and whether they express the whole clause."""
 
     ranges: tuple[Range, ...]
@@ -96,8 +93,7 @@ class Ranges:
         return [each for group in grouped for each in (group[::-1] if reverse else group)]
 
 
-@dataclass(frozen=True, slots=True)
-class SingleKey:
+class SingleKey(Struct, frozen=True):
     """The item that a WHERE clause selects by equalities on its key."""
 
     key: dict[str, Value]

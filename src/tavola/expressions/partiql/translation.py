@@ -7,8 +7,9 @@ checks, evaluation and plans.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import lru_cache
+
+import msgspec
 
 from tavola.expressions.nodes import (
     Action,
@@ -68,16 +69,14 @@ _SET_FUNCTIONS = frozenset({"set_add", "set_delete"})
 Steps = tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SelectedColumn:
+class SelectedColumn(msgspec.Struct, frozen=True):
     """One column of a SELECT: its path and its result name."""
 
     steps: Steps
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Translation:
+class Translation(msgspec.Struct, frozen=True):
     """The trees of a statement, with placeholders for names (`#0`), literals (`:0`) and parameters (`?0`)."""
 
     statement: Statement
@@ -110,12 +109,11 @@ def parameter_ref(position: int) -> str:
     return f"?{position}"
 
 
-@dataclass(slots=True)
-class _Translator:
-    names: dict[str, str] = field(default_factory=dict)
-    literals: dict[str, Value] = field(default_factory=dict)
-    refs: dict[str, NameRef] = field(default_factory=dict)
-    sets: list[tuple[ValueRef, str, StatementPosition]] = field(default_factory=list)
+class _Translator(msgspec.Struct):
+    names: dict[str, str] = msgspec.field(default_factory=dict)
+    literals: dict[str, Value] = msgspec.field(default_factory=dict)
+    refs: dict[str, NameRef] = msgspec.field(default_factory=dict)
+    sets: list[tuple[ValueRef, str, StatementPosition]] = msgspec.field(default_factory=list)
 
     def statement(self, statement: Statement) -> Translation:
         if statement.refused is not None:

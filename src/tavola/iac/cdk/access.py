@@ -1,4 +1,4 @@
-"""Access of a stack: policies by role, and the endpoint that keeps traffic in a private network."""
+"""Access to a stack's tables: policies by role, and a VPC endpoint."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from tavola.iac.plan import InfrastructurePlan
 
 
 def grant_statement(grant: Grant, scope: StackNames, **more: Value) -> PythonCall:
-    """Return what a grant allows or refuses, as a statement."""
+    """Return a grant as a statement."""
     resources: list[Value] = [scope.arn(reference) for reference in grant.references]
     effect: dict[str, Value] = {} if grant.effect == "Allow" else {"effect": PythonCode("iam.Effect.DENY")}
-    named: dict[str, Value] = {
+    arguments: dict[str, Value] = {
         "sid": grant.sid, **effect, **more, "actions": list(grant.actions), "resources": resources
     }  # fmt: skip
     if grant.conditions:
-        named["conditions"] = {
+        arguments["conditions"] = {
             operator: dict(keys.items()) for operator, keys in render_conditions(grant).items()
         }
-    return PythonCall("iam.PolicyStatement", named=named)
+    return PythonCall("iam.PolicyStatement", named=arguments)
 
 
 def policy_lines(plan: InfrastructurePlan, scope: StackNames) -> Iterator[str]:
-    """Give the lines that make a managed policy for each role; who has the role is for the account to say."""
+    """Yield the lines that create a managed policy for each role; the account attaches it to principals."""
     for policy in plan.policies:
         statements: list[Value] = [grant_statement(grant, scope) for grant in policy.grants]
-        made = PythonCall(
+        managed_policy = PythonCall(
             "iam.ManagedPolicy",
             (SELF, scope.id(policy.name, "policy")),
             {"description": policy.description, "statements": statements},
         )
-        yield render_assignment(scope.name(policy.name, "policy"), made, 2)
+        yield render_assignment(scope.name(policy.name, "policy"), managed_policy, 2)
 
 
 def endpoint_lines(plan: InfrastructurePlan, scope: StackNames) -> Iterator[str]:
-    """Give the lines that make a gateway endpoint through which this account reaches these tables, over TLS, and nothing else.
+    """Yield the lines that create a gateway endpoint that permits only this account and these tables, over TLS.
 
-    What a policy of the plan allows of no table in particular, such as a list of backups, goes through as well.
+    It also permits actions that a policy of the plan allows without naming a table, such as listing backups.
     """
     text = "The network from which the tables are used."
     vpc = PythonCall("cdk.CfnParameter", (SELF, "VpcId"), {"type": "AWS::EC2::VPC::Id", "description": text})
@@ -59,7 +59,7 @@ def endpoint_lines(plan: InfrastructurePlan, scope: StackNames) -> Iterator[str]
     arns = [PythonCode(f"{scope.table(table.name)}.table_arn") for table in plan.tables]
     resources: list[Value] = [each for arn in arns for each in (arn, format_string(arn, "/*"))]
     everyone: list[Value] = [PythonCall("iam.AnyPrincipal")]
-    ours: dict[str, Value] = {"StringEquals": {"aws:PrincipalAccount": PythonCode("self.account")}}
+    this_account: dict[str, Value] = {"StringEquals": {"aws:PrincipalAccount": PythonCode("self.account")}}
     allowed: list[tuple[str, list[Value], list[Value]]] = [("TheseTables", ["dynamodb:*"], resources)]
     if plan.unscoped_actions:
         allowed.append(("OfNoTable", list(plan.unscoped_actions), ["*"]))
@@ -70,11 +70,11 @@ def endpoint_lines(plan: InfrastructurePlan, scope: StackNames) -> Iterator[str]
                 "sid": sid,
                 "principals": everyone,
                 "actions": actions,
-                "resources": told,
-                "conditions": ours,
+                "resources": targets,
+                "conditions": this_account,
             },
         )
-        for sid, actions, told in allowed
+        for sid, actions, targets in allowed
     ]
     statements.append(grant_statement(ONLY_OVER_TLS, scope, principals=everyone))
     policy = PythonCall("iam.PolicyDocument", named={"statements": statements})

@@ -1,4 +1,4 @@
-"""Alarms of a stack: one loop for each kind, over the tables, indexes or functions that it watches."""
+"""The alarms of a stack: one loop per rule, over tables, indexes or functions."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tavola.iac.plan import InfrastructurePlan
 
 
 def alarm_lines(plan: InfrastructurePlan, scope: StackNames) -> Iterator[str]:
-    """Give the lines that make the alarms, and have them tell a topic if the context names one."""
+    """Yield the lines that create the alarms, and connect them to a topic if the context names one."""
     if not plan.alarms:
         return
     yield render_assignment("alarms", PythonCode("[]"), 2)
-    for watch, alarms in groupby(plan.alarms, lambda alarm: alarm.rule):
+    for rule, alarms in groupby(plan.alarms, lambda alarm: alarm.rule):
         rows: dict[str, Value] = {alarm.name: _dimensions(alarm, scope) for alarm in alarms}
-        yield render_assignment(f"{_word(watch)}", rows, 2)
-        yield "        for name, dimensions in " + f"{_word(watch)}.items():"
-        yield from _loop(watch)
+        yield render_assignment(f"{_variable(rule)}", rows, 2)
+        yield "        for name, dimensions in " + f"{_variable(rule)}.items():"
+        yield from _loop(rule)
     yield '        topic_arn = self.node.try_get_context("alarm_topic_arn")'
     yield "        if topic_arn:"
     yield '            topic = sns.Topic.from_topic_arn(self, "AlarmTopic", topic_arn)'
@@ -29,73 +29,73 @@ def alarm_lines(plan: InfrastructurePlan, scope: StackNames) -> Iterator[str]:
     yield "                alarm.add_ok_action(cloudwatch_actions.SnsAction(topic))"
 
 
-def _loop(watch: AlarmRule) -> Iterator[str]:
-    if watch.operations:
-        operations: list[Value] = list(watch.operations)
+def _loop(rule: AlarmRule) -> Iterator[str]:
+    if rule.operations:
+        operations: list[Value] = list(rule.operations)
         yield render_assignment("operations", operations, 3)
         yield render_assignment("parts", PythonCode("{}"), 3)
         yield "            for operation in operations:"
-        part = _metric(watch, '{**dimensions, "Operation": operation}')
+        part = _metric(rule, '{**dimensions, "Operation": operation}')
         yield render_assignment("parts[operation[0].lower() + operation[1:]]", part, 4)
-        whole: dict[str, Value] = {
+        total: dict[str, Value] = {
             "expression": "SUM(METRICS())",
-            "label": watch.metric,
-            "period": _period(watch),
+            "label": rule.metric,
+            "period": _period(rule),
             "using_metrics": PythonCode("parts"),
         }
-        yield render_assignment("metric", PythonCall("cloudwatch.MathExpression", named=whole), 3)
+        yield render_assignment("metric", PythonCall("cloudwatch.MathExpression", named=total), 3)
     else:
-        yield render_assignment("metric", _metric(watch, "dimensions"), 3)
-    made = PythonCall(
+        yield render_assignment("metric", _metric(rule, "dimensions"), 3)
+    alarm = PythonCall(
         "cloudwatch.Alarm",
         (SELF, PythonCode('f"{name}-alarm"')),
         {
             "alarm_name": PythonCode('f"{prefix}{name}"'),
-            "alarm_description": watch.description,
+            "alarm_description": rule.description,
             "metric": PythonCode("metric"),
             "comparison_operator": PythonCode("cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD"),
-            "threshold": watch.threshold,
-            "evaluation_periods": watch.periods,
-            "datapoints_to_alarm": watch.breaching_periods,
+            "threshold": rule.threshold,
+            "evaluation_periods": rule.periods,
+            "datapoints_to_alarm": rule.breaching_periods,
             "treat_missing_data": PythonCode("cloudwatch.TreatMissingData.NOT_BREACHING"),
         },
     )
-    yield render_assignment("alarm", made, 3)
+    yield render_assignment("alarm", alarm, 3)
     yield "            alarms.append(alarm)"
 
 
-def _metric(watch: AlarmRule, dimensions: str) -> PythonCall:
+def _metric(rule: AlarmRule, dimensions: str) -> PythonCall:
     return PythonCall(
         "cloudwatch.Metric",
         named={
-            "namespace": watch.namespace,
-            "metric_name": watch.metric,
+            "namespace": rule.namespace,
+            "metric_name": rule.metric,
             "dimensions_map": PythonCode(dimensions),
-            "statistic": watch.statistic,
-            "period": _period(watch),
+            "statistic": rule.statistic,
+            "period": _period(rule),
         },
     )
 
 
-def _period(watch: AlarmRule) -> PythonCall:
-    return PythonCall("cdk.Duration.seconds", (watch.period_s,))
+def _period(rule: AlarmRule) -> PythonCall:
+    return PythonCall("cdk.Duration.seconds", (rule.period_s,))
 
 
-def _word(watch: AlarmRule) -> str:
-    return watch.kind.replace("-", "_")
+def _variable(rule: AlarmRule) -> str:
+    return rule.kind.replace("-", "_")
 
 
 def _dimensions(alarm: Alarm, scope: StackNames) -> dict[str, Value]:
-    return {name: _value(name, told, scope) for name, told in alarm.dimensions}
+    return {name: _value(name, value, scope) for name, value in alarm.dimensions}
 
 
-def _value(name: str, told: str, scope: StackNames) -> Value:
+def _value(name: str, value: str, scope: StackNames) -> Value:
     match name:
         case "TableName":
-            return PythonCode(f"{scope.table(told)}.table_name")
+            return PythonCode(f"{scope.table(value)}.table_name")
         case "FunctionName":
-            return PythonCode(f"{scope.function(told)}.function_name")
+            return PythonCode(f"{scope.function(value)}.function_name")
         case "QueueName":
-            return PythonCode(f"{scope.failures(told)}.queue_name")
+            return PythonCode(f"{scope.failures(value)}.queue_name")
         case _:
-            return told
+            return value

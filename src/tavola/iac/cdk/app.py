@@ -1,4 +1,4 @@
-"""App: the files of a CDK project that makes a plan's stack."""
+"""The files of a CDK project for a plan's stack."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tavola.iac.cdk.consumers import consumer_lines
 from tavola.iac.cdk.python_text import PythonCall, PythonCode, render_assignment, render_statement
 from tavola.iac.cdk.scope import SELF, StackNames
 from tavola.iac.cdk.tables import table_lines
+from tavola.iac.files import sign, signature_line
 from tavola.iac.identifiers import pascal, shorten
 from tavola.iac.plan import AWS_KEY, InfrastructurePlan, portable_tags
-from tavola.iac.signing import sign, signature_line
 
 LIBRARY = "2.230"  # has keys of several attributes
 STACK_NAME_MAX = 120
@@ -36,20 +36,20 @@ _MODULES = {
 
 def cdk_files(plan: InfrastructurePlan) -> dict[str, str]:
     """Return the files of a CDK project, by name."""
-    told = signature_line("cdk", plan.names, plan.contents)
-    settings = {"//": told, "app": "python3 app.py"}
-    needed = f"# {told}\naws-cdk-lib>={LIBRARY}\nconstructs>=10\n"
+    line = signature_line("cdk", plan.names, plan.contents)
+    settings = {"//": line, "app": "python3 app.py"}
+    requirements = f"# {line}\naws-cdk-lib>={LIBRARY}\nconstructs>=10\n"
     return {
         "app.py": sign(_source(plan)),
         "cdk.json": sign(json.dumps(settings, indent=2) + "\n"),
-        "requirements.txt": sign(needed),
+        "requirements.txt": sign(requirements),
     }
 
 
 def _source(plan: InfrastructurePlan) -> str:
     stack = pascal(shorten(plan.tables[0].name, STACK_NAME_MAX))
     body = "\n".join(_body(plan))
-    used = [
+    imports = [
         f"from aws_cdk import {module} as {word}"
         for word, module in sorted(_MODULES.items(), key=lambda each: each[1])
         if f"{word}." in body
@@ -62,7 +62,7 @@ def _source(plan: InfrastructurePlan) -> str:
             "import os",
             "",
             "import aws_cdk as cdk",
-            *used,
+            *imports,
             "from constructs import Construct",
             "",
             "",

@@ -1,4 +1,4 @@
-"""Consumers of a stack: the function that reads a stream, its mapping, and where its failures go."""
+"""The stream consumers of a stack: functions, event sources and failure destinations."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _DAY_S = 24 * 3600
 
 
 def consumer_lines(consumers: tuple[ConsumerPlan, ...], scope: StackNames) -> Iterator[str]:
-    """Give the lines that make the consumers, and ask for where their code is."""
+    """Yield the lines that create the consumers, with parameters for their code."""
     if any(not consumer.existing_function for consumer in consumers):
         text = "The bucket that holds the code of the functions."
         bucket = PythonCall("cdk.CfnParameter", (SELF, "CodeBucketName"), {"description": text})
-        found = PythonCall(
+        imported = PythonCall(
             "s3.Bucket.from_bucket_name", (SELF, "CodeBucket", PythonCode("code_bucket_name.value_as_string"))
         )
         yield render_assignment("code_bucket_name", bucket, 2)
-        yield render_assignment("code_bucket", found, 2)
+        yield render_assignment("code_bucket", imported, 2)
     for consumer in consumers:
         yield from _lines(consumer, scope)
 
@@ -31,26 +31,26 @@ def _lines(consumer: ConsumerPlan, scope: StackNames) -> Iterator[str]:
     if consumer.created_destination is not None:
         yield render_assignment(scope.failures(name), _destination(consumer, scope), 2)
     if consumer.existing_function:
-        yield render_assignment(scope.function(name), _found(consumer, scope), 2)
+        yield render_assignment(scope.function(name), _existing_function(consumer, scope), 2)
     else:
-        yield from _made(consumer, scope)
+        yield from _create_function(consumer, scope)
     yield render_statement(
         PythonCall(f"{scope.function(name)}.add_event_source", (_source(consumer, scope),)), 2
     )
 
 
-def _found(consumer: ConsumerPlan, scope: StackNames) -> PythonCall:
-    """Return a function that is there, by its name or its ARN."""
+def _existing_function(consumer: ConsumerPlan, scope: StackNames) -> PythonCall:
+    """Return an existing function, by name or ARN."""
     id_ = scope.id(consumer.function, "function")
     if consumer.existing_function.startswith("arn:"):
-        named: dict[str, Value] = {"function_arn": consumer.existing_function, "same_environment": True}
-        return PythonCall("lambda_.Function.from_function_attributes", (SELF, id_), named)
+        arguments: dict[str, Value] = {"function_arn": consumer.existing_function, "same_environment": True}
+        return PythonCall("lambda_.Function.from_function_attributes", (SELF, id_), arguments)
     return PythonCall("lambda_.Function.from_function_name", (SELF, id_, consumer.existing_function))
 
 
-def _made(consumer: ConsumerPlan, scope: StackNames) -> Iterator[str]:
+def _create_function(consumer: ConsumerPlan, scope: StackNames) -> Iterator[str]:
     name = consumer.function
-    told = consumer.settings
+    settings = consumer.settings
     key = scope.name(name, "code", "key").removeprefix("self.")
     text = f"The zip file of {name} in that bucket."
     yield render_assignment(
@@ -76,8 +76,8 @@ def _made(consumer: ConsumerPlan, scope: StackNames) -> Iterator[str]:
             "runtime": PythonCode("lambda_.Runtime.PYTHON_3_13"),
             "handler": consumer.handler,
             "code": code,
-            "timeout": PythonCall("cdk.Duration.seconds", (told.timeout_s,)),
-            "memory_size": told.memory_mb,
+            "timeout": PythonCall("cdk.Duration.seconds", (settings.timeout_s,)),
+            "memory_size": settings.memory_mb,
             "log_group": logs,
             "initial_policy": grants,
         },
@@ -86,56 +86,58 @@ def _made(consumer: ConsumerPlan, scope: StackNames) -> Iterator[str]:
 
 
 def _source(consumer: ConsumerPlan, scope: StackNames) -> PythonCall:
-    told = consumer.settings
-    named: dict[str, Value] = {
-        "starting_position": PythonCode(f"lambda_.StartingPosition.{told.starting}"),
-        "batch_size": told.batch_size,
-        "max_batching_window": PythonCall("cdk.Duration.seconds", (told.window_s,)),
-        "parallelization_factor": told.parallelization,
-        "bisect_batch_on_error": told.bisect,
-        "report_batch_item_failures": told.report_failures,
+    settings = consumer.settings
+    arguments: dict[str, Value] = {
+        "starting_position": PythonCode(f"lambda_.StartingPosition.{settings.starting}"),
+        "batch_size": settings.batch_size,
+        "max_batching_window": PythonCall("cdk.Duration.seconds", (settings.window_s,)),
+        "parallelization_factor": settings.parallelization,
+        "bisect_batch_on_error": settings.bisect,
+        "report_batch_item_failures": settings.report_failures,
     }
-    if told.retries >= 0:
-        named["retry_attempts"] = told.retries
-    if told.max_age_s >= 0:
-        named["max_record_age"] = PythonCall("cdk.Duration.seconds", (told.max_age_s,))
+    if settings.retries >= 0:
+        arguments["retry_attempts"] = settings.retries
+    if settings.max_age_s >= 0:
+        arguments["max_record_age"] = PythonCall("cdk.Duration.seconds", (settings.max_age_s,))
     if consumer.patterns:
         # A pattern is the text that Lambda reads; the CDK's own helper would write a text of a text.
-        named["filters"] = [{"pattern": pattern} for pattern in consumer.patterns]
+        arguments["filters"] = [{"pattern": pattern} for pattern in consumer.patterns]
     if consumer.failure_service is not None:
-        named["on_failure"] = _on_failure(consumer, scope)
-    return PythonCall("event_sources.DynamoEventSource", (PythonCode(scope.table(consumer.table)),), named)
+        arguments["on_failure"] = _on_failure(consumer, scope)
+    return PythonCall(
+        "event_sources.DynamoEventSource", (PythonCode(scope.table(consumer.table)),), arguments
+    )
 
 
 def _on_failure(consumer: ConsumerPlan, scope: StackNames) -> PythonCall:
-    word = {"sqs": "SqsDlq", "sns": "SnsDlq", "s3": "S3OnFailureDestination"}[
+    class_name = {"sqs": "SqsDlq", "sns": "SnsDlq", "s3": "S3OnFailureDestination"}[
         consumer.failure_service or "sqs"
     ]
     if consumer.created_destination is not None:
-        return PythonCall(f"event_sources.{word}", (PythonCode(scope.failures(consumer.function)),))
-    found = {
+        return PythonCall(f"event_sources.{class_name}", (PythonCode(scope.failures(consumer.function)),))
+    importers = {
         "sqs": "sqs.Queue.from_queue_arn",
         "sns": "sns.Topic.from_topic_arn",
         "s3": "s3.Bucket.from_bucket_arn",
     }
-    made = PythonCall(
-        found[consumer.failure_service or "sqs"],
+    imported = PythonCall(
+        importers[consumer.failure_service or "sqs"],
         (SELF, scope.id(consumer.function, "failures"), consumer.destination_arn),
     )
-    return PythonCall(f"event_sources.{word}", (made,))
+    return PythonCall(f"event_sources.{class_name}", (imported,))
 
 
 def _destination(consumer: ConsumerPlan, scope: StackNames) -> PythonCall:
     id_ = scope.id(consumer.function, "failures")
     match consumer.created_destination:
         case "sqs":
-            named: dict[str, Value] = {
+            arguments: dict[str, Value] = {
                 "encryption": PythonCode("sqs.QueueEncryption.SQS_MANAGED"),
                 "enforce_ssl": True,
                 "retention_period": PythonCall("cdk.Duration.days", (QUEUE_SECONDS // _DAY_S,)),
                 "removal_policy": PythonCode("cdk.RemovalPolicy.RETAIN"),
             }
-            return PythonCall("sqs.Queue", (SELF, id_), named)
+            return PythonCall("sqs.Queue", (SELF, id_), arguments)
         case "sns":
             return PythonCall("sns.Topic", (SELF, id_), {"enforce_ssl": True})
         case _:

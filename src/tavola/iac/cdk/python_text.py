@@ -1,4 +1,4 @@
-"""Python text: calls and values as source, laid out as a formatter would."""
+"""Python source text: calls and values, laid out like a formatter would."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import TypeAlias, Union
 
 WIDTH = 100
-_SIGNS = {'"': '\\"', "'": "'", "{": "{{", "}": "}}"}
+_ESCAPES = {'"': '\\"', "'": "'", "{": "{{", "}": "}}"}
 
 
 @dataclass(frozen=True, slots=True)
 class PythonCode:
-    """An expression, as it is written."""
+    """An expression, as source text."""
 
     text: str
 
@@ -41,33 +41,31 @@ Value: TypeAlias = Union[
 
 
 def render_text(text: str) -> str:
-    """Render a text as Python writes it, in double quotes where that needs no escape more."""
-    told = repr(text)
-    if told[0] == "'" and '"' not in text:
-        return f'"{told[1:-1]}"'
-    return told
+    """Render a text as a Python literal, in double quotes if that needs no more escapes."""
+    literal = repr(text)
+    if literal[0] == "'" and '"' not in text:
+        return f'"{literal[1:-1]}"'
+    return literal
 
 
 def format_string(*parts: str | PythonCode) -> PythonCode:
-    """Return a text of parts, some of which are expressions."""
-    told = [
-        f"{{{part.text}}}" if isinstance(part, PythonCode) else _escape_format_text(part) for part in parts
+    """Return an f-string of texts and expressions."""
+    rendered = [
+        f"{{{part.text}}}"
+        if isinstance(part, PythonCode)
+        else "".join(_ESCAPES.get(character) or repr(character)[1:-1] for character in part)
+        for part in parts
     ]
-    return PythonCode(f'f"{"".join(told)}"')
-
-
-def _escape_format_text(text: str) -> str:
-    """Render a text that stands beside expressions: a brace of its own is doubled."""
-    return "".join(_SIGNS.get(sign) or repr(sign)[1:-1] for sign in text)
+    return PythonCode(f'f"{"".join(rendered)}"')
 
 
 def render_assignment(name: str, value: Value, depth: int) -> str:
-    """Render an assignment, at a depth of four spaces each."""
+    """Render an assignment, indented by four spaces per depth."""
     return f"{'    ' * depth}{name} = {_render(value, depth, len(name) + 3)}"
 
 
 def render_statement(value: Value, depth: int) -> str:
-    """Render an expression that stands for itself."""
+    """Render an expression as a statement."""
     return f"{'    ' * depth}{_render(value, depth, 0)}"
 
 
@@ -79,37 +77,37 @@ def render_inline(value: Value) -> str:
         case PythonCode():
             return value.text
         case PythonCall():
-            named = (f"{name}={render_inline(told)}" for name, told in value.named.items())
+            named = (f"{name}={render_inline(member)}" for name, member in value.named.items())
             return f"{value.name}({', '.join([*map(render_inline, value.positional), *named])})"
         case list():
             return f"[{', '.join(map(render_inline, value))}]"
         case Mapping():
-            return f"{{{', '.join(f'{render_inline(key)}: {render_inline(told)}' for key, told in value.items())}}}"
+            return f"{{{', '.join(f'{render_inline(key)}: {render_inline(member)}' for key, member in value.items())}}}"
         case _:
             return repr(value)
 
 
 def _render(value: Value, depth: int, before: int) -> str:
-    one = render_inline(value)
-    if len(one) + 4 * depth + before <= WIDTH:
-        return one
-    lead, end = "    " * (depth + 1), "    " * depth
+    inline = render_inline(value)
+    if len(inline) + 4 * depth + before <= WIDTH:
+        return inline
+    indent, end = "    " * (depth + 1), "    " * depth
     match value:
         case PythonCall() if value.positional or value.named:
-            lines = [f"{lead}{_render(told, depth + 1, 1)},\n" for told in value.positional]
+            lines = [f"{indent}{_render(member, depth + 1, 1)},\n" for member in value.positional]
             lines += [
-                f"{lead}{name}={_render(told, depth + 1, len(name) + 2)},\n"
-                for name, told in value.named.items()
+                f"{indent}{name}={_render(member, depth + 1, len(name) + 2)},\n"
+                for name, member in value.named.items()
             ]
             return f"{value.name}(\n{''.join(lines)}{end})"
         case list() if value:
-            lines = [f"{lead}{_render(told, depth + 1, 1)},\n" for told in value]
+            lines = [f"{indent}{_render(member, depth + 1, 1)},\n" for member in value]
             return f"[\n{''.join(lines)}{end}]"
         case Mapping() if value:
             lines = []
-            for key, told in value.items():
+            for key, member in value.items():
                 name = render_inline(key)
-                lines.append(f"{lead}{name}: {_render(told, depth + 1, len(name) + 3)},\n")
+                lines.append(f"{indent}{name}: {_render(member, depth + 1, len(name) + 3)},\n")
             return f"{{\n{''.join(lines)}{end}}}"
         case _:
-            return one
+            return inline

@@ -7,7 +7,7 @@ from tavola.iac.grants import ANYWHERE, EVERYTHING, TableReference
 from tavola.iac.identifiers import Identifiers, pascal, python_name
 
 SELF = PythonCode("self")
-# What a stack has already, and the key that ours may have.
+# Attributes of every stack, and the attribute of the encryption key.
 _TAKEN = tuple(
     "account artifact_id availability_zones bundling_required dependencies environment nested nested_stack_parent "
     "nested_stack_resource node notification_arns partition region stack_id stack_name synthesizer table_key tags "
@@ -16,7 +16,7 @@ _TAKEN = tuple(
 
 
 def prefix_name(text: str, before: str = "") -> PythonCode:
-    """Return a name behind the prefix that whoever deploys the stack gives all of them."""
+    """Return a name with the stack's prefix before it."""
     return format_string(before, PythonCode("prefix"), text)
 
 
@@ -28,7 +28,7 @@ class StackNames:
         self._ids = Identifiers(pascal)
 
     def name(self, *words: str) -> str:
-        """Return the attribute of the stack that holds something."""
+        """Return the stack attribute for some words."""
         return f"self.{self._names.of(*words)}"
 
     def id(self, *words: str) -> str:
@@ -44,11 +44,11 @@ class StackNames:
         return self.name(name, "function")
 
     def failures(self, function: str) -> str:
-        """Return the attribute that holds where a function's failures go."""
+        """Return the attribute that holds a function's failure destination."""
         return self.name(function, "failures")
 
     def replica_key(self, region: str) -> str:
-        """Return the attribute that holds the parameter of a region's key."""
+        """Return the attribute that holds the parameter for a region's key."""
         return self.name("replica", "key", region)
 
     def arn(self, reference: TableReference) -> Value:

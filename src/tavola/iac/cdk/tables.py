@@ -1,4 +1,4 @@
-"""Tables of a stack, and the key that encrypts them."""
+"""The tables of a stack, and their encryption key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ from tavola.iac.cdk.python_text import (
     render_text,
 )
 from tavola.iac.cdk.scope import SELF, StackNames, prefix_name
-from tavola.iac.plan import AWS_KEY, OWN_KEY, IndexPlan, InfrastructurePlan, TablePlan
+from tavola.iac.plan import (
+    AWS_KEY,
+    KEY_ACTIONS,
+    OWN_KEY,
+    CapacityKind,
+    IndexPlan,
+    InfrastructurePlan,
+    TablePlan,
+)
 
 _TYPES = {"S": "STRING", "N": "NUMBER", "B": "BINARY"}
 _REGION, _ACCOUNT, _PARTITION = (
@@ -24,7 +32,7 @@ _REGION, _ACCOUNT, _PARTITION = (
 
 
 def table_lines(plan: InfrastructurePlan, scope: StackNames) -> Iterator[str]:
-    """Give the lines that make the tables, and before them the key."""
+    """Yield the lines that create the encryption key and the tables."""
     if plan.makes_key:
         yield render_assignment("self.table_key", _key(), 2)
     for table in plan.tables:
@@ -32,45 +40,47 @@ def table_lines(plan: InfrastructurePlan, scope: StackNames) -> Iterator[str]:
 
 
 def _table(table: TablePlan, scope: StackNames) -> PythonCall:
-    named: dict[str, Value] = {
+    arguments: dict[str, Value] = {
         "table_name": prefix_name(table.name),
         "partition_key": _attribute(table, table.hash),
     }
     if table.range is not None:
-        named["sort_key"] = _attribute(table, table.range)
-    named["billing"] = _billing(table)
+        arguments["sort_key"] = _attribute(table, table.range)
+    arguments["billing"] = _billing(table)
     if table.global_indexes:
-        named["global_secondary_indexes"] = [_global_index(table, index) for index in table.global_indexes]
+        arguments["global_secondary_indexes"] = [
+            _global_index(table, index) for index in table.global_indexes
+        ]
     if table.local_indexes:
-        named["local_secondary_indexes"] = [_local_index(table, index) for index in table.local_indexes]
+        arguments["local_secondary_indexes"] = [_local_index(table, index) for index in table.local_indexes]
     if table.ttl is not None:
-        named["time_to_live_attribute"] = table.ttl
+        arguments["time_to_live_attribute"] = table.ttl
     if table.stream is not None:
         views = {"NEW_IMAGE": "NEW_IMAGE", "OLD_IMAGE": "OLD_IMAGE", "KEYS_ONLY": "KEYS_ONLY"}
-        named["dynamo_stream"] = PythonCode(
+        arguments["dynamo_stream"] = PythonCode(
             f"dynamodb.StreamViewType.{views.get(table.stream, 'NEW_AND_OLD_IMAGES')}"
         )
     if table.recovery_days is not None:
-        named["point_in_time_recovery_specification"] = PythonCall(
+        arguments["point_in_time_recovery_specification"] = PythonCall(
             "dynamodb.PointInTimeRecoverySpecification",
             named={"point_in_time_recovery_enabled": True, "recovery_period_in_days": table.recovery_days},
         )
     if table.key is not None:
-        named["encryption"] = _encryption(table, scope)
+        arguments["encryption"] = _encryption(table, scope)
     word = "STANDARD_INFREQUENT_ACCESS" if table.table_class != "STANDARD" else "STANDARD"
-    named["table_class"] = PythonCode(f"dynamodb.TableClass.{word}")
+    arguments["table_class"] = PythonCode(f"dynamodb.TableClass.{word}")
     if "deletion_protection" not in table.unknown:
-        named["deletion_protection"] = table.deletion_protection
-    named["removal_policy"] = PythonCode("cdk.RemovalPolicy.RETAIN")
+        arguments["deletion_protection"] = table.deletion_protection
+    arguments["removal_policy"] = PythonCode("cdk.RemovalPolicy.RETAIN")
     if table.replicas:
-        named["replicas"] = [
+        arguments["replicas"] = [
             PythonCall("dynamodb.ReplicaTableProps", named={"region": region}) for region in table.replicas
         ]
     if table.tags:
-        named["tags"] = [
+        arguments["tags"] = [
             PythonCall("cdk.CfnTag", named={"key": key, "value": value}) for key, value in table.tags.items()
         ]
-    return PythonCall("dynamodb.TableV2", (SELF, scope.id(table.name, "table")), named)
+    return PythonCall("dynamodb.TableV2", (SELF, scope.id(table.name, "table")), arguments)
 
 
 def _attribute(table: TablePlan, name: str) -> PythonCall:
@@ -87,17 +97,12 @@ def _billing(table: TablePlan) -> PythonCall:
     )
 
 
-def _capacity(table: TablePlan, word: str) -> PythonCall:
-    """Return units of reads or writes; a `TableV2` scales its writes always, between the same units if nothing else is said."""
+def _capacity(table: TablePlan, word: CapacityKind) -> PythonCall:
+    """Return the capacity for reads or writes; a `TableV2` always scales writes, without declared scaling between equal bounds."""
     units = table.read_units if word == "read" else table.write_units
-    scaling = table.scaling
-    if scaling is None and word == "read":
+    if table.scaling is None and word == "read":
         return PythonCall("dynamodb.Capacity.fixed", (units,))
-    least, most, target = units, units, 70
-    if scaling is not None:
-        reads, writes = (scaling.read_min, scaling.read_max), (scaling.write_min, scaling.write_max)
-        least, most = reads if word == "read" else writes
-        target = scaling.target
+    least, most, target = table.capacity_range(word)
     return PythonCall(
         "dynamodb.Capacity.autoscaled",
         named={
@@ -110,44 +115,48 @@ def _capacity(table: TablePlan, word: str) -> PythonCall:
 
 
 def _global_index(table: TablePlan, index: IndexPlan) -> PythonCall:
-    named: dict[str, Value] = {"index_name": index.name}
+    arguments: dict[str, Value] = {"index_name": index.name}
     for word, names in (("partition_key", index.hash), ("sort_key", index.range)):
         if len(names) == 1:
-            named[word] = _attribute(table, names[0])
+            arguments[word] = _attribute(table, names[0])
         elif names:
-            named[f"{word}s"] = [_attribute(table, name) for name in names]
-    return PythonCall("dynamodb.GlobalSecondaryIndexPropsV2", named=named | _projection(index))
+            arguments[f"{word}s"] = [_attribute(table, name) for name in names]
+    return PythonCall("dynamodb.GlobalSecondaryIndexPropsV2", named=arguments | _projection(index))
 
 
 def _local_index(table: TablePlan, index: IndexPlan) -> PythonCall:
-    named: dict[str, Value] = {"index_name": index.name, "sort_key": _attribute(table, index.range[0])}
-    return PythonCall("dynamodb.LocalSecondaryIndexProps", named=named | _projection(index))
+    arguments: dict[str, Value] = {"index_name": index.name, "sort_key": _attribute(table, index.range[0])}
+    return PythonCall("dynamodb.LocalSecondaryIndexProps", named=arguments | _projection(index))
 
 
 def _projection(index: IndexPlan) -> dict[str, Value]:
-    told: dict[str, Value] = {"projection_type": PythonCode(f"dynamodb.ProjectionType.{index.projection}")}
+    arguments: dict[str, Value] = {
+        "projection_type": PythonCode(f"dynamodb.ProjectionType.{index.projection}")
+    }
     if index.projection == "INCLUDE":
-        told["non_key_attributes"] = list(index.included)
-    return told
+        arguments["non_key_attributes"] = list(index.included)
+    return arguments
 
 
 def _encryption(table: TablePlan, scope: StackNames) -> PythonCall:
     key = table.key
     if key == AWS_KEY or key is None:
         return PythonCall("dynamodb.TableEncryptionV2.aws_managed_key")
-    found: Value = PythonCode("self.table_key")
+    encryption_key: Value = PythonCode("self.table_key")
     if key != OWN_KEY:
-        found = _found_key(key, scope.id(table.name, "key"))
+        encryption_key = _existing_key(key, scope.id(table.name, "key"))
     keys: dict[PythonCode, Value] = {}
     if table.replicas:
         keys = {
             PythonCode(render_text(region)): PythonCode(f"{scope.replica_key(region)}.value_as_string")
             for region in table.replicas
         }
-    return PythonCall("dynamodb.TableEncryptionV2.customer_managed_key", (found, *((keys,) if keys else ())))
+    return PythonCall(
+        "dynamodb.TableEncryptionV2.customer_managed_key", (encryption_key, *((keys,) if keys else ()))
+    )
 
 
-def _found_key(key: str, id_: str) -> PythonCall:
+def _existing_key(key: str, id_: str) -> PythonCall:
     if key.startswith("alias/"):
         return PythonCall("kms.Alias.from_alias_name", (SELF, id_, key))
     if key.startswith("arn:"):
@@ -157,8 +166,7 @@ def _found_key(key: str, id_: str) -> PythonCall:
 
 
 def _key() -> PythonCall:
-    """Return a key that turns every year, and that whoever may use the tables uses through DynamoDB and not otherwise."""
-    actions = ["Encrypt", "Decrypt", "ReEncrypt*", "GenerateDataKey*", "CreateGrant", "DescribeKey"]
+    """Return a key with yearly rotation, usable only through DynamoDB by principals that may use the tables."""
     root = PythonCall(
         "iam.PolicyStatement",
         named={
@@ -173,7 +181,7 @@ def _key() -> PythonCall:
         named={
             "sid": "ThroughDynamoDB",
             "principals": [PythonCall("iam.AnyPrincipal")],
-            "actions": [f"kms:{action}" for action in actions],
+            "actions": list(KEY_ACTIONS),
             "resources": ["*"],
             "conditions": {
                 "StringEquals": {

@@ -1,4 +1,4 @@
-"""Access of a template: policies by role, and the endpoint that keeps traffic in a private network."""
+"""Access to a template's tables: policies by role, and a VPC endpoint."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROUTES = "RouteTableIds"
 
 
 def policy_resources(plan: InfrastructurePlan, scope: TemplateNames) -> Iterator[tuple[str, Node]]:
-    """Give a managed policy for each role; who has the role is for the account to say. CloudFormation has no tags for them."""
+    """Yield a managed policy for each role; the account attaches it to principals. CloudFormation has no tags for policies."""
     for policy in plan.policies:
         statements = [render_statement(grant, scope.arn) for grant in policy.grants]
         yield (
@@ -37,7 +37,7 @@ def policy_resources(plan: InfrastructurePlan, scope: TemplateNames) -> Iterator
 
 
 def endpoint_parameters() -> Iterator[tuple[str, Node]]:
-    """Give the parameters that say which network the endpoint is for."""
+    """Yield the parameters for the endpoint's network."""
     yield VPC, {"Type": "AWS::EC2::VPC::Id", "Description": "The network from which the tables are used."}
     yield (
         ROUTES,
@@ -49,12 +49,12 @@ def endpoint_parameters() -> Iterator[tuple[str, Node]]:
 
 
 def endpoint_resource(plan: InfrastructurePlan, scope: TemplateNames) -> Node:
-    """Return a gateway endpoint through which this account reaches these tables, over TLS, and nothing else.
+    """Return a gateway endpoint that permits only this account and these tables, over TLS.
 
-    What a policy of the plan allows of no table in particular, such as a list of backups, goes through as well.
+    It also permits actions that a policy of the plan allows without naming a table, such as listing backups.
     """
     ids = [scope.table(table.name) for table in plan.tables]
-    ours = {"StringEquals": {"aws:PrincipalAccount": ref("AWS::AccountId")}}
+    this_account = {"StringEquals": {"aws:PrincipalAccount": ref("AWS::AccountId")}}
     allowed: Node = {
         "Sid": "TheseTables",
         "Effect": "Allow",
@@ -63,7 +63,7 @@ def endpoint_resource(plan: InfrastructurePlan, scope: TemplateNames) -> Node:
         "Resource": [
             resource for id_ in ids for resource in (attribute(id_, "Arn"), substitute(f"${{{id_}.Arn}}/*"))
         ],
-        "Condition": ours,
+        "Condition": this_account,
     }
     statements: list[Node] = [allowed]
     if plan.unscoped_actions:
@@ -74,7 +74,7 @@ def endpoint_resource(plan: InfrastructurePlan, scope: TemplateNames) -> Node:
                 "Principal": "*",
                 "Action": list(plan.unscoped_actions),
                 "Resource": "*",
-                "Condition": ours,
+                "Condition": this_account,
             }
         )
     statements.append(render_statement(ONLY_OVER_TLS, scope.arn) | {"Principal": "*"})

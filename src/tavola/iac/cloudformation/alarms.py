@@ -1,4 +1,4 @@
-"""Alarms of a template; they tell a topic if one is given, and are there in any case."""
+"""The alarms of a template; they notify a topic if the parameter names one, and exist in any case."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HAS_TOPIC = "HasAlarmTopic"
 
 
 def topic_parameter() -> Node:
-    """Return the parameter that says whom the alarms tell."""
+    """Return the parameter for the topic that alarms notify."""
     return {
         "Type": "String",
         "Default": "",
@@ -21,68 +21,68 @@ def topic_parameter() -> Node:
 
 
 def topic_condition() -> Node:
-    """Return whether there is a topic."""
+    """Return the condition that a topic is given."""
     return {"Fn::Not": [{"Fn::Equals": [ref(TOPIC), ""]}]}
 
 
 def alarm_resource(alarm: Alarm, scope: TemplateNames, tags: Mapping[str, str]) -> Node:
     """Return one alarm."""
-    watch = alarm.rule
+    rule = alarm.rule
     properties: Node = {
         "AlarmName": prefix_name(alarm.name),
-        "AlarmDescription": watch.description,
+        "AlarmDescription": rule.description,
         "ComparisonOperator": "GreaterThanThreshold",
-        "Threshold": watch.threshold,
-        "EvaluationPeriods": watch.periods,
-        "DatapointsToAlarm": watch.breaching_periods,
+        "Threshold": rule.threshold,
+        "EvaluationPeriods": rule.periods,
+        "DatapointsToAlarm": rule.breaching_periods,
         "TreatMissingData": "notBreaching",
         "AlarmActions": {"Fn::If": [HAS_TOPIC, [ref(TOPIC)], ref("AWS::NoValue")]},
         "OKActions": {"Fn::If": [HAS_TOPIC, [ref(TOPIC)], ref("AWS::NoValue")]},
     }
-    dimensions = [{"Name": name, "Value": _value(name, told, scope)} for name, told in alarm.dimensions]
-    if watch.operations:
-        properties["Metrics"] = _added_up(alarm, dimensions)
+    dimensions = [{"Name": name, "Value": _value(name, value, scope)} for name, value in alarm.dimensions]
+    if rule.operations:
+        properties["Metrics"] = _sum_operations(alarm, dimensions)
     else:
         properties |= {
-            "Namespace": watch.namespace,
-            "MetricName": watch.metric,
-            "Statistic": watch.statistic,
-            "Period": watch.period_s,
+            "Namespace": rule.namespace,
+            "MetricName": rule.metric,
+            "Statistic": rule.statistic,
+            "Period": rule.period_s,
         }
         if dimensions:
             properties["Dimensions"] = dimensions
     return {"Type": "AWS::CloudWatch::Alarm", "Properties": properties | tags_property(tags)}
 
 
-def _added_up(alarm: Alarm, dimensions: list[Node]) -> list[Node]:
-    watch = alarm.rule
+def _sum_operations(alarm: Alarm, dimensions: list[Node]) -> list[Node]:
+    rule = alarm.rule
     metrics: list[Node] = [
         {
             "Id": f"m{number}",
             "ReturnData": False,
             "MetricStat": {
                 "Metric": {
-                    "Namespace": watch.namespace,
-                    "MetricName": watch.metric,
+                    "Namespace": rule.namespace,
+                    "MetricName": rule.metric,
                     "Dimensions": [*dimensions, {"Name": "Operation", "Value": operation}],
                 },
-                "Period": watch.period_s,
-                "Stat": watch.statistic,
+                "Period": rule.period_s,
+                "Stat": rule.statistic,
             },
         }
-        for number, operation in enumerate(watch.operations, 1)
+        for number, operation in enumerate(rule.operations, 1)
     ]
-    whole = {"Id": "total", "Expression": "SUM(METRICS())", "Label": watch.metric, "ReturnData": True}
-    return [whole, *metrics]
+    total = {"Id": "total", "Expression": "SUM(METRICS())", "Label": rule.metric, "ReturnData": True}
+    return [total, *metrics]
 
 
-def _value(name: str, told: str, scope: TemplateNames) -> str | Node:
+def _value(name: str, value: str, scope: TemplateNames) -> str | Node:
     match name:
         case "TableName":
-            return ref(scope.table(told))
+            return ref(scope.table(value))
         case "FunctionName":
-            return ref(scope.function(told))
+            return ref(scope.function(value))
         case "QueueName":
-            return attribute(scope.destination(told), "QueueName")
+            return attribute(scope.destination(value), "QueueName")
         case _:
-            return told
+            return value

@@ -1,4 +1,4 @@
-"""Consumers of a template: the function that reads a stream, its role, its mapping, and where its failures go."""
+"""The stream consumers of a template: functions, roles, event source mappings and failure destinations."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tavola.iac.cloudformation.scope import (
     substitute,
     tags_property,
 )
+from tavola.iac.consumer_plan import FAILURE_ACTIONS, LOG_ACTIONS
 from tavola.iac.grants import VERSION, render_statement
 from tavola.iac.plan import LOG_DAYS, QUEUE_SECONDS, RUNTIME, ConsumerPlan
 
@@ -24,14 +25,14 @@ CODE_BUCKET = "CodeBucket"
 def consumer_parameters(
     consumers: tuple[ConsumerPlan, ...], scope: TemplateNames
 ) -> Iterator[tuple[str, Node]]:
-    """Give the parameters that say where the functions' code is."""
-    made = [consumer for consumer in consumers if not consumer.existing_function]
-    if made:
+    """Yield the parameters for the functions' code and additional policies."""
+    created = [consumer for consumer in consumers if not consumer.existing_function]
+    if created:
         yield (
             CODE_BUCKET,
             {"Type": "String", "Description": "The bucket that holds the code of the functions."},
         )
-    for consumer in made:
+    for consumer in created:
         yield (
             _code_key(consumer, scope),
             {"Type": "String", "Description": f"The zip file of {consumer.function} in that bucket."},
@@ -49,22 +50,22 @@ def consumer_parameters(
 def consumer_conditions(
     consumers: tuple[ConsumerPlan, ...], scope: TemplateNames
 ) -> Iterator[tuple[str, Node]]:
-    """Give the conditions that say whether a function has other policies too."""
+    """Yield the conditions that a function has additional policies."""
     for consumer in consumers:
         if consumer.existing_function:
             continue
-        given = {"Fn::Join": ["", ref(_policies(consumer, scope))]}
-        yield _has_policies(consumer, scope), {"Fn::Not": [{"Fn::Equals": [given, ""]}]}
+        joined = {"Fn::Join": ["", ref(_policies(consumer, scope))]}
+        yield _has_policies(consumer, scope), {"Fn::Not": [{"Fn::Equals": [joined, ""]}]}
 
 
 def consumer_resources(
     consumer: ConsumerPlan, scope: TemplateNames, tags: Mapping[str, str]
 ) -> Iterator[tuple[str, Node]]:
-    """Give a consumer's resources, what others refer to first; of a function that is there, its mapping."""
+    """Yield a consumer's resources, referenced ones first; for an existing function only the mapping."""
     if consumer.created_destination is not None:
-        made = _destination(consumer)
-        made["Properties"] |= tags_property(tags)
-        yield scope.destination(consumer.function), made
+        destination = _destination(consumer)
+        destination["Properties"] |= tags_property(tags)
+        yield scope.destination(consumer.function), destination
     if not consumer.existing_function:
         yield from _function(consumer, scope, tags)
     yield scope.id(consumer.function, "mapping"), _mapping(consumer, scope, tags)
@@ -123,21 +124,21 @@ def _has_policies(consumer: ConsumerPlan, scope: TemplateNames) -> str:
 
 
 def _mapping(consumer: ConsumerPlan, scope: TemplateNames, tags: Mapping[str, str]) -> Node:
-    told = consumer.settings
+    settings = consumer.settings
     properties: Node = {
         "EventSourceArn": attribute(scope.table(consumer.table), "StreamArn"),
         "FunctionName": literal_text(consumer.existing_function)
         if consumer.existing_function
         else ref(scope.function(consumer.function)),
-        "StartingPosition": told.starting,
-        "BatchSize": told.batch_size,
-        "MaximumBatchingWindowInSeconds": told.window_s,
-        "ParallelizationFactor": told.parallelization,
-        "BisectBatchOnFunctionError": told.bisect,
-        "MaximumRetryAttempts": told.retries,
-        "MaximumRecordAgeInSeconds": told.max_age_s,
+        "StartingPosition": settings.starting,
+        "BatchSize": settings.batch_size,
+        "MaximumBatchingWindowInSeconds": settings.window_s,
+        "ParallelizationFactor": settings.parallelization,
+        "BisectBatchOnFunctionError": settings.bisect,
+        "MaximumRetryAttempts": settings.retries,
+        "MaximumRecordAgeInSeconds": settings.max_age_s,
     }
-    if told.report_failures:
+    if settings.report_failures:
         properties["FunctionResponseTypes"] = ["ReportBatchItemFailures"]
     if consumer.patterns:
         filters = [{"Pattern": literal_text(pattern)} for pattern in consumer.patterns]
@@ -149,8 +150,8 @@ def _mapping(consumer: ConsumerPlan, scope: TemplateNames, tags: Mapping[str, st
 
 def _role(consumer: ConsumerPlan, logs: str, scope: TemplateNames, tags: Mapping[str, str]) -> Node:
     statements = [render_statement(grant, scope.arn) for grant in consumer.grants]
-    log = ["logs:CreateLogStream", "logs:PutLogEvents"]
-    statements.append({"Sid": "Logs", "Effect": "Allow", "Action": log, "Resource": attribute(logs, "Arn")})
+    logs_arn = attribute(logs, "Arn")
+    statements.append({"Sid": "Logs", "Effect": "Allow", "Action": list(LOG_ACTIONS), "Resource": logs_arn})
     if consumer.failure_service is not None:
         statements.append(_failures_statement(consumer, scope))
     trust = {
@@ -182,16 +183,15 @@ def _role(consumer: ConsumerPlan, logs: str, scope: TemplateNames, tags: Mapping
 
 
 def _failures_statement(consumer: ConsumerPlan, scope: TemplateNames) -> Node:
-    arn = _destination_arn(consumer, scope)
-    actions, resources = {
-        "sqs": (["sqs:SendMessage"], [arn]),
-        "sns": (["sns:Publish"], [arn]),
-        "s3": (["s3:ListBucket", "s3:PutObject"], [arn, _within(consumer, scope)]),
-    }[consumer.failure_service or "sqs"]
+    service = consumer.failure_service or "sqs"
+    resources = [_destination_arn(consumer, scope)]
+    if service == "s3":
+        resources.append(_objects_arn(consumer, scope))
+    actions = list(FAILURE_ACTIONS[service])
     return {"Sid": "Failures", "Effect": "Allow", "Action": actions, "Resource": resources}
 
 
-def _within(consumer: ConsumerPlan, scope: TemplateNames) -> str | Node:
+def _objects_arn(consumer: ConsumerPlan, scope: TemplateNames) -> str | Node:
     if consumer.destination_arn:
         return literal_text(f"{consumer.destination_arn}/*")
     return substitute(f"${{{scope.destination(consumer.function)}.Arn}}/*")
@@ -200,26 +200,26 @@ def _within(consumer: ConsumerPlan, scope: TemplateNames) -> str | Node:
 def _destination_arn(consumer: ConsumerPlan, scope: TemplateNames) -> str | Node:
     if consumer.destination_arn:
         return literal_text(consumer.destination_arn)
-    made = scope.destination(consumer.function)
-    return ref(made) if consumer.created_destination == "sns" else attribute(made, "Arn")
+    destination = scope.destination(consumer.function)
+    return ref(destination) if consumer.created_destination == "sns" else attribute(destination, "Arn")
 
 
 def _destination(consumer: ConsumerPlan) -> Node:
-    kept: dict[str, Any] = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
+    retain: dict[str, Any] = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
     match consumer.created_destination:
         case "sqs":
             queue = {"SqsManagedSseEnabled": True, "MessageRetentionPeriod": QUEUE_SECONDS}
-            return {"Type": "AWS::SQS::Queue", **kept, "Properties": queue}
+            return {"Type": "AWS::SQS::Queue", **retain, "Properties": queue}
         case "sns":
             return {"Type": "AWS::SNS::Topic", "Properties": {"KmsMasterKeyId": "alias/aws/sns"}}
         case _:
-            return {"Type": "AWS::S3::Bucket", **kept, "Properties": _bucket()}
+            return {"Type": "AWS::S3::Bucket", **retain, "Properties": _bucket()}
 
 
 def _bucket() -> Node:
-    by_default = {"ServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}
-    words = ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets")
+    default_encryption = {"ServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}
+    settings = ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets")
     return {
-        "BucketEncryption": {"ServerSideEncryptionConfiguration": [by_default]},
-        "PublicAccessBlockConfiguration": dict.fromkeys(words, True),
+        "BucketEncryption": {"ServerSideEncryptionConfiguration": [default_encryption]},
+        "PublicAccessBlockConfiguration": dict.fromkeys(settings, True),
     }

@@ -11,7 +11,14 @@ from tavola.iac.identifiers import Identifiers, pascal
 Node: TypeAlias = dict[str, Any]
 
 PREFIX = "NamePrefix"
-FIXED = ("CodeBucket", "AlarmTopicArn", "VpcId", "RouteTableIds", "HasAlarmTopic", PREFIX)
+FIXED = (
+    "CodeBucket",
+    "AlarmTopicArn",
+    "VpcId",
+    "RouteTableIds",
+    "HasAlarmTopic",
+    PREFIX,
+)  # ids that names must avoid
 
 
 def ref(name: str) -> Node:
@@ -35,9 +42,9 @@ def prefix_name(text: str, before: str = "") -> Node:
 
 
 def tags_property(tags: Mapping[str, str]) -> Node:
-    """Give the tags of a resource as a property; nothing where there are none."""
-    told = [{"Key": literal_text(key), "Value": literal_text(value)} for key, value in tags.items()]
-    return {"Tags": told} if told else {}
+    """Return the tags of a resource as a property; empty if there are no tags."""
+    entries = [{"Key": literal_text(key), "Value": literal_text(value)} for key, value in tags.items()]
+    return {"Tags": entries} if entries else {}
 
 
 def literal_text(text: str) -> str | Node:
@@ -55,7 +62,7 @@ class TemplateNames:
         self._ids = Identifiers(pascal, taken=FIXED)
 
     def id(self, *words: str) -> str:
-        """Return the logical id of something."""
+        """Return the logical id for some words."""
         return self._ids.of(*words)
 
     def table(self, name: str) -> str:
@@ -67,12 +74,12 @@ class TemplateNames:
         return self.id(name, "function")
 
     def destination(self, function: str) -> str:
-        """Return the logical id of where a function's failures go."""
+        """Return the logical id of a function's failure destination."""
         return self.id(function, "failures")
 
     @property
     def key(self) -> str:
-        """The logical id of the key that the plan makes."""
+        """The logical id of the key that the plan creates."""
         return self.id("table", "key")
 
     def arn(self, reference: TableReference) -> str | Node:

@@ -1,4 +1,4 @@
-"""Tables of a template: keys, indexes, settings, the key that encrypts them, and what scales them."""
+"""The tables of a template: keys, indexes, settings, encryption key and auto scaling."""
 
 from __future__ import annotations
 
@@ -15,14 +15,22 @@ from tavola.iac.cloudformation.scope import (
     substitute,
     tags_property,
 )
-from tavola.iac.plan import AWS_KEY, OWN_KEY, IndexPlan, InfrastructurePlan, TablePlan
+from tavola.iac.plan import (
+    AWS_KEY,
+    KEY_ACTIONS,
+    OWN_KEY,
+    CapacityKind,
+    IndexPlan,
+    InfrastructurePlan,
+    TablePlan,
+)
 
-KEPT = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
-_SCALED = (("Read", "read"), ("Write", "write"))
+RETAIN = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
+_SCALED: tuple[tuple[str, CapacityKind], ...] = (("Read", "read"), ("Write", "write"))
 
 
 def table_resources(plan: InfrastructurePlan, scope: TemplateNames) -> Iterator[tuple[str, Node]]:
-    """Give the tables of a plan, each with what scales it; before them the key that encrypts them."""
+    """Yield the encryption key, then each table with its scaling."""
     if plan.makes_key:
         yield scope.key, _key(plan)
         alias = {"AliasName": substitute("alias/${AWS::StackName}-tables"), "TargetKeyId": ref(scope.key)}
@@ -39,7 +47,7 @@ def table_resources(plan: InfrastructurePlan, scope: TemplateNames) -> Iterator[
 
 
 def schema_of(table: TablePlan, index: IndexPlan | None = None) -> list[Node]:
-    """Return a key schema, with HASH and RANGE as often as the key has attributes of them."""
+    """Return a key schema, with one entry per key attribute."""
     return [{"AttributeName": name, "KeyType": kind} for name, kind in table.schema(index)]
 
 
@@ -60,12 +68,12 @@ def _table(table: TablePlan, scope: TemplateNames) -> Node:
     if table.key is not None:
         properties["SSESpecification"] = {"SSEEnabled": True, "SSEType": "KMS"}
         if table.key != AWS_KEY:
-            own = table.key == OWN_KEY
+            is_own_key = table.key == OWN_KEY
             properties["SSESpecification"]["KMSMasterKeyId"] = (
-                attribute(scope.key, "Arn") if own else literal_text(table.key)
+                attribute(scope.key, "Arn") if is_own_key else literal_text(table.key)
             )
     properties |= {"TableClass": table.table_class, **_protection(table), **tags_property(table.tags)}
-    return {"Type": "AWS::DynamoDB::Table", **KEPT, "Properties": properties}
+    return {"Type": "AWS::DynamoDB::Table", **RETAIN, "Properties": properties}
 
 
 def _keyed(table: TablePlan) -> Node:
@@ -83,13 +91,13 @@ def _index(table: TablePlan, index: IndexPlan, *, throughput: bool = True) -> No
     projection: Node = {"ProjectionType": index.projection}
     if index.projection == "INCLUDE":
         projection["NonKeyAttributes"] = list(index.included)
-    told: Node = {
+    properties: Node = {
         "IndexName": index.name, "KeySchema": schema_of(table, index), "Projection": projection
     }  # fmt: skip
     units = _throughput(table)
     if throughput and units is not None and not index.local:
-        told["ProvisionedThroughput"] = units
-    return told
+        properties["ProvisionedThroughput"] = units
+    return properties
 
 
 def _throughput(table: TablePlan) -> Node | None:
@@ -115,7 +123,7 @@ def _protection(table: TablePlan) -> Node:
 
 
 def _global_table(table: TablePlan, scope: TemplateNames) -> Node:
-    """Return a table with replicas; what each of them has is told per region, this one first."""
+    """Return a table with replicas; their settings are listed per region, this one first."""
     properties = _keyed(table)
     if not table.on_demand:
         properties["WriteProvisionedThroughputSettings"] = _capacity(table, "Write")
@@ -133,46 +141,43 @@ def _global_table(table: TablePlan, scope: TemplateNames) -> Node:
         properties["SSESpecification"] = {"SSEEnabled": True, "SSEType": "KMS"}
     regions: list[str | Node] = [ref("AWS::Region"), *table.replicas]
     properties["Replicas"] = [_replica(table, region, scope) for region in regions]
-    return {"Type": "AWS::DynamoDB::GlobalTable", **KEPT, "Properties": properties}
+    return {"Type": "AWS::DynamoDB::GlobalTable", **RETAIN, "Properties": properties}
 
 
 def _replica(table: TablePlan, region: str | Node, scope: TemplateNames) -> Node:
-    told: Node = {"Region": region}
+    properties: Node = {"Region": region}
     if not table.on_demand:
-        told["ReadProvisionedThroughputSettings"] = _capacity(table, "Read")
+        properties["ReadProvisionedThroughputSettings"] = _capacity(table, "Read")
         if table.global_indexes:
-            told["GlobalSecondaryIndexes"] = [
+            properties["GlobalSecondaryIndexes"] = [
                 {"IndexName": index.name, "ReadProvisionedThroughputSettings": _capacity(table, "Read")}
                 for index in table.global_indexes
             ]
     if table.recovery_days is not None:
-        told["PointInTimeRecoverySpecification"] = _recovery(table.recovery_days)
+        properties["PointInTimeRecoverySpecification"] = _recovery(table.recovery_days)
     if table.key is not None and table.key != AWS_KEY:
-        told["SSESpecification"] = {"KMSMasterKeyId": _replica_key(table, region, scope)}
-    return told | {"TableClass": table.table_class, **_protection(table), **tags_property(table.tags)}
+        properties["SSESpecification"] = {"KMSMasterKeyId": _replica_key(table, region, scope)}
+    return properties | {"TableClass": table.table_class, **_protection(table), **tags_property(table.tags)}
 
 
 def _replica_key(table: TablePlan, region: str | Node, scope: TemplateNames) -> str | Node:
-    """Return a replica's key: a key is of one region, so another region's is asked for."""
+    """Return a replica's key: keys are regional, so another region's key is a parameter."""
     if isinstance(region, str):
         return ref(replica_key_parameter(region, scope))
     return attribute(scope.key, "Arn") if table.key == OWN_KEY else literal_text(str(table.key))
 
 
 def replica_key_parameter(region: str, scope: TemplateNames) -> str:
-    """Return the parameter that takes the key of another region."""
+    """Return the parameter for the key of another region."""
     return scope.id("key", "arn", region)
 
 
 def _capacity(table: TablePlan, kind: str) -> Node:
-    """Return the units of a global table, which CloudFormation scales itself; writes there always."""
+    """Return the capacity of a global table, which CloudFormation scales itself; writes are always scaled."""
     units = table.read_units if kind == "Read" else table.write_units
     if table.scaling is None and kind == "Read":
         return {"ReadCapacityUnits": units}
-    least, most, target = units, units, 70
-    if table.scaling is not None:
-        least, most = _range(table, kind)
-        target = table.scaling.target
+    least, most, target = table.capacity_range("read" if kind == "Read" else "write")
     return {
         f"{kind}CapacityAutoScalingSettings": {
             "MinCapacity": least,
@@ -183,21 +188,15 @@ def _capacity(table: TablePlan, kind: str) -> Node:
     }
 
 
-def _range(table: TablePlan, kind: str) -> tuple[int, int]:
-    scaling = table.scaling
-    assert scaling is not None, "only a table that is scaled has a range"
-    return (scaling.read_min, scaling.read_max) if kind == "Read" else (scaling.write_min, scaling.write_max)
-
-
 def _scaling(table: TablePlan, index: IndexPlan | None, scope: TemplateNames) -> Iterator[tuple[str, Node]]:
-    """Give what scales a table or one of its indexes: a target and a policy for reads, and for writes."""
-    assert table.scaling is not None, "only a table that is scaled has targets"
-    place = f"table/${{{scope.table(table.name)}}}" + ("" if index is None else f"/index/{index.name}")
+    """Yield the scaling of a table or index: a target and a policy for reads, and for writes."""
+    assert table.scaling is not None, "only a scaled table has targets"
+    resource_id = f"table/${{{scope.table(table.name)}}}" + ("" if index is None else f"/index/{index.name}")
     kind = "table" if index is None else "index"
     words = (table.name,) if index is None else (table.name, index.name)
     for title, word in _SCALED:
         target = scope.id(*words, word, "target")
-        least, most = _range(table, title)
+        least, most, _ = table.capacity_range(word)
         dimension = f"dynamodb:{kind}:{title}CapacityUnits"
         yield (
             target,
@@ -205,7 +204,7 @@ def _scaling(table: TablePlan, index: IndexPlan | None, scope: TemplateNames) ->
                 "Type": "AWS::ApplicationAutoScaling::ScalableTarget",
                 "Properties": {
                     "ServiceNamespace": "dynamodb",
-                    "ResourceId": substitute(place),
+                    "ResourceId": substitute(resource_id),
                     "ScalableDimension": dimension,
                     "MinCapacity": least,
                     "MaxCapacity": most,
@@ -232,19 +231,12 @@ def _scaling(table: TablePlan, index: IndexPlan | None, scope: TemplateNames) ->
 
 
 def _key(plan: InfrastructurePlan) -> Node:
-    """Return a key that turns every year, and that whoever may use the tables uses through DynamoDB and not otherwise."""
+    """Return a key with yearly rotation, usable only through DynamoDB by principals that may use the tables."""
     through: dict[str, Any] = {
         "Sid": "ThroughDynamoDB",
         "Effect": "Allow",
         "Principal": {"AWS": "*"},
-        "Action": [
-            "kms:Encrypt",
-            "kms:Decrypt",
-            "kms:ReEncrypt*",
-            "kms:GenerateDataKey*",
-            "kms:CreateGrant",
-            "kms:DescribeKey",
-        ],
+        "Action": list(KEY_ACTIONS),
         "Resource": "*",
         "Condition": {
             "StringEquals": {
@@ -262,7 +254,7 @@ def _key(plan: InfrastructurePlan) -> Node:
     }
     return {
         "Type": "AWS::KMS::Key",
-        **KEPT,
+        **RETAIN,
         "Properties": {
             "Description": "Encrypts the tables of this stack.",
             "EnableKeyRotation": True,

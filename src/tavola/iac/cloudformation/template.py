@@ -1,4 +1,4 @@
-"""Template: all resources of a plan, their parameters and what they tell, as one document."""
+"""A plan as one CloudFormation template: parameters, conditions, resources and outputs."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tavola.iac.cloudformation.consumers import consumer_conditions, consumer_pa
 from tavola.iac.cloudformation.scope import PREFIX, Node, TemplateNames, attribute, ref
 from tavola.iac.cloudformation.tables import replica_key_parameter, table_resources
 from tavola.iac.errors import LibraryMissing
+from tavola.iac.files import sign, signature_line
 from tavola.iac.plan import AWS_KEY, InfrastructurePlan, portable_tags
-from tavola.iac.signing import sign, signature_line
 
 Form = Literal["yaml", "json"]
 
@@ -28,7 +28,7 @@ def build_template(plan: InfrastructurePlan) -> Node:
     """Return a plan as a template, plain data."""
     scope = TemplateNames()
     for table in plan.tables:
-        scope.table(table.name)  # first, so that nothing else is called as a table would be
+        scope.table(table.name)  # first, so that no other resource takes a table's id
     parameters = dict(_parameters(plan, scope))
     template: Node = {
         "AWSTemplateFormatVersion": "2010-09-09",
@@ -64,8 +64,8 @@ def render_template(plan: InfrastructurePlan, form: Form = "yaml") -> str:
 
 def _description(plan: InfrastructurePlan) -> str:
     names = ", ".join(table.name for table in plan.tables)
-    told = f"Tables {names}" if len(plan.tables) > 1 else f"Table {names}"
-    return told if len(told) <= 1000 else f"{len(plan.tables)} tables"  # a description has 1024 bytes
+    text = f"Tables {names}" if len(plan.tables) > 1 else f"Table {names}"
+    return text if len(text) <= 1000 else f"{len(plan.tables)} tables"  # at most 1024 bytes
 
 
 def _parameters(plan: InfrastructurePlan, scope: TemplateNames) -> Iterator[tuple[str, Node]]:
@@ -79,8 +79,8 @@ def _parameters(plan: InfrastructurePlan, scope: TemplateNames) -> Iterator[tupl
         },
     )
     yield from consumer_parameters(plan.consumers, scope)
-    keyed = (table for table in plan.tables if table.key not in (None, AWS_KEY))
-    for region in sorted({region for table in keyed for region in table.replicas}):
+    encrypted = (table for table in plan.tables if table.key not in (None, AWS_KEY))
+    for region in sorted({region for table in encrypted for region in table.replicas}):
         description = f"The ARN of the KMS key that encrypts the replicas in {region}."
         yield replica_key_parameter(region, scope), {"Type": "String", "Description": description}
     if plan.alarms:
@@ -121,5 +121,5 @@ def _outputs(plan: InfrastructurePlan, scope: TemplateNames) -> Iterator[tuple[s
     for consumer in plan.consumers:
         if consumer.created_destination == "sqs":
             id_ = scope.destination(consumer.function)
-            told = f"The queue of what {consumer.function} failed at."
-            yield f"{id_}Url", {"Description": told, "Value": ref(id_)}
+            description = f"The queue of what {consumer.function} failed at."
+            yield f"{id_}Url", {"Description": description, "Value": ref(id_)}

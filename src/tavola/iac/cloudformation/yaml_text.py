@@ -16,7 +16,7 @@ _SHORT_TAGS = {
     "Fn::Not": "!Not",
     "Fn::Equals": "!Equals",
 }
-_WIDTH = 1_000_000  # no line is folded
+_WIDTH = 1_000_000  # do not fold lines
 
 
 def render_yaml(data: Mapping[str, Any]) -> str:
@@ -36,7 +36,7 @@ class _TemplateDumper(yaml.SafeDumper):
         return True
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-        super().increase_indent(flow, False)  # a list is indented below its name
+        super().increase_indent(flow, False)  # indent lists below their key
 
     def choose_scalar_style(self) -> str:
         """Leave a tagged scalar unquoted where YAML allows it: `!Ref Topic`, which PyYAML would quote."""
@@ -63,7 +63,7 @@ def _represent_mapping(dumper: _TemplateDumper, data: dict[str, Any]) -> yaml.No
 
 
 def _represent_text(dumper: _TemplateDumper, text: str) -> yaml.Node:
-    # Line breaks such as U+0085 survive in double quotes alone. YAML 1.1 and 1.2 disagree on which of the others are
+    # Line breaks such as U+0085 survive only in double quotes. Of the others, YAML 1.1 and 1.2 disagree on which are
     # numbers and booleans.
     quoted = not text.isprintable() or text[:1] in tuple("0123456789+-.") or text.lower() in ("y", "n")
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"' if quoted else None)

@@ -6,9 +6,15 @@ out or not stated. The package reads the files it is given and knows no command 
 It is imported by name only: YAML and HCL are read with libraries from the extra `tavola[design]`.
 """
 
-from tavola.iac.formats.errors import FileMissing, FormatRefused, FormatUnknown
 from tavola.iac.formats.format_detection import read_design, read_design_text
-from tavola.iac.formats.import_result import FormatNote, ImportResult, SampleItem
+from tavola.iac.formats.import_result import (
+    FileMissing,
+    FormatNote,
+    FormatRefused,
+    FormatUnknown,
+    ImportResult,
+    SampleItem,
+)
 from tavola.iac.formats.onetable_writer import write_onetable
 from tavola.iac.formats.workbench_writer import write_workbench
 

@@ -9,8 +9,7 @@ from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from tavola.iac.formats.errors import FormatRefused
-from tavola.iac.formats.import_result import ImportReport, ImportResult
+from tavola.iac.formats.import_result import FormatRefused, ImportReport, ImportResult
 from tavola.iac.formats.intrinsics import TABLES, Resolver
 from tavola.iac.formats.related_resources import (
     ScalingTarget,
@@ -20,23 +19,21 @@ from tavola.iac.formats.related_resources import (
     read_consumer,
     read_policy,
 )
+from tavola.iac.formats.source_values import TrackedMapping, ValueReader, as_text, report_unread, show_value
 from tavola.iac.formats.table_definitions import NO_ENTITIES, give_tables_unique_names, read_table
-from tavola.iac.formats.tracked_mapping import TrackedMapping, report_unread
-from tavola.iac.formats.unresolved import as_text
-from tavola.iac.formats.value_reader import ValueReader, show_value
 from tavola.model.document import Consumer, Design, Policy, TableDesign
 
 FORMAT = "cloudformation"
 _FUNCTIONS = ("AWS::Lambda::Function", "AWS::Serverless::Function")
 _TARGET = "AWS::ApplicationAutoScaling::ScalableTarget"
-_AIM = "AWS::ApplicationAutoScaling::ScalingPolicy"
+_SCALING_POLICY = "AWS::ApplicationAutoScaling::ScalingPolicy"
 _READ = "dynamodb:table:ReadCapacityUnits"
 _WRITE = "dynamodb:table:WriteCapacityUnits"
 _POLICIES = ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy", "AWS::IAM::UserPolicy", "AWS::IAM::RolePolicy")
 _HOLDERS = ("AWS::IAM::Role", "AWS::IAM::User", "AWS::IAM::Group", "AWS::Serverless::Function")
 _MAPPING = "AWS::Lambda::EventSourceMapping"
 _NESTED = ("AWS::CloudFormation::Stack", "AWS::Serverless::Application")
-_BESIDE = frozenset(  # of a scaling policy: how it is called, and what it counts
+_NOT_DESIGN = frozenset(  # of a scaling policy: how it is called, and what it counts
     ("ServiceNamespace", "RoleARN", "PolicyName", "PolicyType", "PredefinedMetricSpecification", "SSEType")
 )
 
@@ -59,19 +56,19 @@ def read_cloudformation(template: Mapping[str, Any]) -> ImportResult:
     tables = give_tables_unique_names([stack.table(logical) for logical in stack.of_type(*TABLES)], report)
     if not tables:
         kinds = sorted({str(each.get("Type")) for each in stack.resources.values()})
-        there = ", ".join(kinds[:6]) or "no resource"
+        types = ", ".join(kinds[:6]) or "no resource"
         stack.report_unread()
         raise report.attach_notes(
             FormatRefused(
-                f"there is no AWS::DynamoDB::Table in it, but {there}; name a template with a table"
+                f"there is no AWS::DynamoDB::Table in it, but {types}; name a template with a table"
             )
         )
-    scaled = add_scaling(tables, stack.scaling(), report)
-    done = add_consumers(scaled, stack.consumers(), report)
-    policies = tuple(stack.policies([table.name for table in done]))
+    scaled_tables = add_scaling(tables, stack.scaling(), report)
+    final_tables = add_consumers(scaled_tables, stack.consumers(), report)
+    policies = tuple(stack.policies([table.name for table in final_tables]))
     stack.report_unread()
     report.add("", NO_ENTITIES)
-    return ImportResult(Design(tuple(done), policies=policies), report.notes, FORMAT)
+    return ImportResult(Design(tuple(final_tables), policies=policies), report.notes, FORMAT)
 
 
 class _Template:
@@ -173,41 +170,48 @@ class _Template:
     def scaling(self) -> Iterator[ScalingTarget]:
         yield from self.global_scaling
         aims: dict[tuple[str, str], Any] = {}
-        for logical in self.of_type(_AIM):
+        for logical in self.of_type(_SCALING_POLICY):
             properties = self.properties(logical)
             aim = self.read.object(
                 properties.get("TargetTrackingScalingPolicyConfiguration"), f"Resources.{logical}"
             )
             target = as_text(properties.get("ScalingTargetId"))
-            whose = (as_text(properties.get("ResourceId")), as_text(properties.get("ScalableDimension")))
-            aims[(target, "") if target else (whose[0] or "", whose[1] or "")] = aim.get("TargetValue")
+            resource_and_dimension = (
+                as_text(properties.get("ResourceId")),
+                as_text(properties.get("ScalableDimension")),
+            )
+            aims[
+                (target, "") if target else (resource_and_dimension[0] or "", resource_and_dimension[1] or "")
+            ] = aim.get("TargetValue")
         for logical in self.of_type(_TARGET):
             properties = self.properties(logical)
             resource = as_text(properties.get("ResourceId")) or ""
             dimension = as_text(properties.get("ScalableDimension")) or ""
-            told = aims.get((f"${{{logical}}}", ""), aims.get((resource, dimension)))
+            target_value = aims.get((f"${{{logical}}}", ""), aims.get((resource, dimension)))
             if dimension.startswith("dynamodb:"):
-                yield self._target(resource, dimension, properties, told, f"Resources.{logical}")
+                yield self._target(resource, dimension, properties, target_value, f"Resources.{logical}")
 
     def consumers(self) -> Iterator[tuple[str, str, Consumer]]:
         for logical in self.of_type(_MAPPING):
             if self._reads_elsewhere(logical):
                 continue
             properties = self.properties(logical)
-            there = as_text(properties.get("FunctionName")) or ""
-            own = self.resources[logical].get("Properties")
-            function = self._function(own.get("FunctionName") if isinstance(own, Mapping) else None)
+            function_name = as_text(properties.get("FunctionName")) or ""
+            raw_properties = self.resources[logical].get("Properties")
+            function = self._function(
+                raw_properties.get("FunctionName") if isinstance(raw_properties, Mapping) else None
+            )
             place = f"Resources.{logical}"
-            made = read_consumer(
+            consumer = read_consumer(
                 function or logical,
                 properties,
                 self._of(function),
                 place,
                 self.report,
-                existing_function=there,
+                existing_function=function_name,
             )
-            if made is not None:
-                yield place, as_text(properties.get("EventSourceArn")) or "", made
+            if consumer is not None:
+                yield place, as_text(properties.get("EventSourceArn")) or "", consumer
         for logical in self.of_type("AWS::Serverless::Function"):
             properties = self.properties(logical)
             events = properties.get("Events")
@@ -217,30 +221,30 @@ class _Template:
                     continue
                 place = f"Resources.{logical}.Events.{name}"
                 stream = as_text(mapping.get("Stream")) or ""
-                made = read_consumer(logical, mapping, self._of(logical), place, self.report)
+                consumer = read_consumer(logical, mapping, self._of(logical), place, self.report)
                 report_unread(mapping, place, self.report)
-                if made is not None:
-                    yield place, stream, made
+                if consumer is not None:
+                    yield place, stream, consumer
 
     def _reads_elsewhere(self, logical: str) -> bool:
         """Return whether a mapping is known to read something other than a table's stream."""
         properties = self.properties(logical)
-        told = as_text(properties.get("EventSourceArn")) or ""
-        if told.startswith("arn:"):
-            service = told.split(":", 3)[2]
+        source_arn = as_text(properties.get("EventSourceArn")) or ""
+        if source_arn.startswith("arn:"):
+            service = source_arn.split(":", 3)[2]
             return service != "dynamodb" and "$" not in service
-        resource = self.resources.get(told.removeprefix("${").partition(".")[0].removesuffix("}"), {})
+        resource = self.resources.get(source_arn.removeprefix("${").partition(".")[0].removesuffix("}"), {})
         kind = str(resource.get("Type", ""))
-        another = bool(kind) and kind not in TABLES and not kind.startswith(("Custom::", *_NESTED))
-        return another or (not told and "SelfManagedEventSource" in properties)
+        other_type = bool(kind) and kind not in TABLES and not kind.startswith(("Custom::", *_NESTED))
+        return other_type or (not source_arn and "SelfManagedEventSource" in properties)
 
     def _function(self, raw: Any) -> str | None:
         """Return the logical name of the function that a mapping calls."""
         match raw:
             case {"Ref": str(logical)} | {"Fn::GetAtt": [str(logical), *_]}:
                 return logical
-            case {"Fn::GetAtt": str(told)} | {"Fn::Sub": str(told)}:
-                return told.strip("${}").split(".")[0]
+            case {"Fn::GetAtt": str(reference)} | {"Fn::Sub": str(reference)}:
+                return reference.strip("${}").split(".")[0]
             case str(name):
                 return name.rpartition(":")[2]
             case _:
@@ -271,13 +275,13 @@ class _Template:
             elif kind in TABLES:
                 properties = self.properties(logical)
                 stream = self.read.object(properties.get("StreamSpecification"), place)
-                whose = {"resource": properties, "stream": stream}
+                owners = {"resource": properties, "stream": stream}
                 for at, replica in enumerate(self.read.objects(properties.get("Replicas"), place)):
-                    whose[f"replica-{at + 1}"] = replica
-                    whose[f"replica-{at + 1}-stream"] = self.read.object(
+                    owners[f"replica-{at + 1}"] = replica
+                    owners[f"replica-{at + 1}-stream"] = self.read.object(
                         replica.get("ReplicaStreamSpecification"), place
                     )
-                for what, owner in whose.items():
+                for what, owner in owners.items():
                     policy = owner.get("ResourcePolicy")
                     if isinstance(policy, Mapping):
                         yield f"{logical}-{what}", policy.get("PolicyDocument"), f"{place}.ResourcePolicy"
@@ -288,8 +292,8 @@ class _Template:
         arns = properties.get("ManagedPolicyArns")
         for arn in arns if isinstance(arns, list) else [arns]:
             self._elsewhere(arn, f"{place}.ManagedPolicyArns")
-        several = properties.get("Policies")
-        for at, each in enumerate(several if isinstance(several, list) else [several]):
+        policies = properties.get("Policies")
+        for at, each in enumerate(policies if isinstance(policies, list) else [policies]):
             if not isinstance(each, Mapping):
                 self._elsewhere(each, f"{place}.Policies[{at}]")
                 continue
@@ -303,8 +307,8 @@ class _Template:
                 f"{place}.Policies[{at}]",
             )
 
-    def _elsewhere(self, told: Any, place: str) -> None:
-        text = as_text(told) or ""
+    def _elsewhere(self, reference: Any, place: str) -> None:
+        text = as_text(reference) or ""
         if (
             text
             and self.resources.get(text.removeprefix("${").removesuffix("}"), {}).get("Type") not in _POLICIES
@@ -316,11 +320,11 @@ class _Template:
         for logical, resource in self.resources.items():
             kind, place = str(resource.get("Type")), f"Resources.{logical}"
             if kind in TABLES or (kind == _MAPPING and not self._reads_elsewhere(logical)):
-                report_unread(self.properties(logical), place, self.report, ignore=_BESIDE)
-            elif kind in (_TARGET, _AIM):
+                report_unread(self.properties(logical), place, self.report, ignore=_NOT_DESIGN)
+            elif kind in (_TARGET, _SCALING_POLICY):
                 dimension = as_text(self.properties(logical).get("ScalableDimension")) or "dynamodb:"
                 if dimension.startswith("dynamodb:"):
-                    report_unread(self.properties(logical), place, self.report, ignore=_BESIDE)
+                    report_unread(self.properties(logical), place, self.report, ignore=_NOT_DESIGN)
             elif kind in _NESTED:
                 self.report.add(place, "another template is not followed; the tables in it are left out")
             elif kind.startswith("AWS::DynamoDB::"):
@@ -330,9 +334,9 @@ class _Template:
 def _simple(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return the table that SAM's short form stands for."""
     key = properties.get("PrimaryKey")
-    own = key if isinstance(key, Mapping) else {}
-    name = as_text(own.get("Name")) or "id"
-    letter = {"Number": "N", "Binary": "B"}.get(as_text(own.get("Type")) or "", "S")
+    key_properties = key if isinstance(key, Mapping) else {}
+    name = as_text(key_properties.get("Name")) or "id"
+    letter = {"Number": "N", "Binary": "B"}.get(as_text(key_properties.get("Type")) or "", "S")
     tags = properties.get("Tags")
     units = properties.get("ProvisionedThroughput")
     sse = properties.get("SSESpecification")

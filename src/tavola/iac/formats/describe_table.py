@@ -11,15 +11,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from tavola.iac.formats.errors import FormatRefused
-from tavola.iac.formats.import_result import ImportReport, ImportResult
+from tavola.iac.formats.import_result import FormatRefused, ImportReport, ImportResult
+from tavola.iac.formats.source_values import as_text, report_unread, track
 from tavola.iac.formats.table_definitions import NO_ENTITIES, give_tables_unique_names, read_table
-from tavola.iac.formats.tracked_mapping import report_unread, track
-from tavola.iac.formats.unresolved import as_text
 from tavola.model.document import Design, TableDesign
 
 FORMAT = "describe-table"
-_BESIDE = frozenset(  # what is so of a standing table, and would be of no other
+_NOT_DESIGN = frozenset(  # what is so of a standing table, and would be of no other
     (
         *("TableArn", "TableId", "TableStatus", "CreationDateTime", "ItemCount", "TableSizeBytes"),
         *("LatestStreamArn", "LatestStreamLabel", "IndexArn", "IndexStatus", "IndexSizeBytes", "Backfilling"),
@@ -46,7 +44,7 @@ _BESIDE = frozenset(  # what is so of a standing table, and would be of no other
         ),
     )
 )
-_ASKED_APART = (  # as CreateTable would have it, the command that tells it, and what a design calls it
+_SEPARATE_SETTINGS = (  # as CreateTable would have it, the command that tells it, and what a design calls it
     ("TimeToLiveSpecification", "describe-time-to-live", "ttl"),
     ("PointInTimeRecoverySpecification", "describe-continuous-backups", "recovery"),
     ("Tags", "list-tags-of-resource", "tags"),
@@ -74,7 +72,7 @@ def read_description(raw: Any) -> ImportResult:
         raise FormatRefused("there is no description of a table in it; name the output of describe-table")
     tables = give_tables_unique_names([_table(body, place, report) for place, body in bodies], report)
     for place, body in bodies:
-        for word, call, _ in _ASKED_APART:
+        for word, call, _ in _SEPARATE_SETTINGS:
             if word not in body:
                 report.add(
                     place,
@@ -82,7 +80,7 @@ def read_description(raw: Any) -> ImportResult:
                 )
     several = isinstance(raw, list)
     for at, answer in enumerate(answers):
-        report_unread(answer, f"[{at}]" if several else "", report, ignore=_BESIDE)
+        report_unread(answer, f"[{at}]" if several else "", report, ignore=_NOT_DESIGN)
     report.add("", NO_ENTITIES)
     return ImportResult(Design(tables), report.notes, FORMAT)
 
@@ -90,8 +88,8 @@ def read_description(raw: Any) -> ImportResult:
 def _table(body: Mapping[str, Any], place: str, report: ImportReport) -> TableDesign:
     """Return a table; what other operations tell of it, and were not asked for, is unknown."""
     table = read_table(body, place, report)
-    unasked = tuple(setting for word, _, setting in _ASKED_APART if word not in body)
-    settings = replace(table.settings, unknown=(*table.settings.unknown, *unasked))
+    unknown = tuple(setting for word, _, setting in _SEPARATE_SETTINGS if word not in body)
+    settings = replace(table.settings, unknown=(*table.settings.unknown, *unknown))
     return replace(table, settings=settings)
 
 
@@ -115,7 +113,7 @@ def _bodies(answers: list[Any], report: ImportReport) -> Iterator[tuple[str, Cha
         if current is None:
             report.add(place, "no table stands before it that it could be about, so it is left out")
             continue
-        _add_beside(answer, current[1])
+        _add_settings(answer, current[1])
     if current is not None:
         yield current
 
@@ -139,21 +137,21 @@ def _body(described: Mapping[str, Any]) -> ChainMap[str, Any]:
     return ChainMap(body, cast(Any, described))
 
 
-def _add_beside(answer: Mapping[str, Any], body: ChainMap[str, Any]) -> None:
+def _add_settings(answer: Mapping[str, Any], body: ChainMap[str, Any]) -> None:
     """Put what other operations answered about a table to its definition."""
-    life = answer.get("TimeToLiveDescription")
-    if isinstance(life, Mapping):
+    ttl = answer.get("TimeToLiveDescription")
+    if isinstance(ttl, Mapping):
         body["TimeToLiveSpecification"] = {
-            "Enabled": life.get("TimeToLiveStatus") in ("ENABLED", "ENABLING"),
-            "AttributeName": life.get("AttributeName"),
+            "Enabled": ttl.get("TimeToLiveStatus") in ("ENABLED", "ENABLING"),
+            "AttributeName": ttl.get("AttributeName"),
         }
     backups = answer.get("ContinuousBackupsDescription")
     if isinstance(backups, Mapping):
         recovery = backups.get("PointInTimeRecoveryDescription")
-        told = recovery if isinstance(recovery, Mapping) else {}
+        description = recovery if isinstance(recovery, Mapping) else {}
         body["PointInTimeRecoverySpecification"] = {
-            "PointInTimeRecoveryEnabled": told.get("PointInTimeRecoveryStatus") == "ENABLED",
-            "RecoveryPeriodInDays": told.get("RecoveryPeriodInDays"),
+            "PointInTimeRecoveryEnabled": description.get("PointInTimeRecoveryStatus") == "ENABLED",
+            "RecoveryPeriodInDays": description.get("RecoveryPeriodInDays"),
         }
     tags = answer.get("Tags")
     if isinstance(tags, list):

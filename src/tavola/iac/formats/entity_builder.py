@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from tavola.iac.formats.import_result import ImportReport
-from tavola.iac.formats.value_reader import python_label
+from tavola.iac.formats.source_values import python_label
 from tavola.keys import Template, TemplateRefused, part_for
 from tavola.model.document import (
     EntityDesign,
@@ -58,25 +58,25 @@ class EntityBuilder:
         self._fields: dict[str, FieldDesign] = {}  # by attribute
         self._attributes: dict[str, str] = {}  # by field
 
-    def field(self, attribute: str, tag: str | None = None, **told: Any) -> FieldDesign:
+    def field(self, attribute: str, tag: str | None = None, **settings: Any) -> FieldDesign:
         """Return the field of an attribute, created if needed."""
-        found = self._fields.get(attribute)
-        if found is None:
+        existing = self._fields.get(attribute)
+        if existing is None:
             tag = tag or self._types.get(attribute, "S")
-            name = self._free(told.pop("name", None) or attribute)
+            name = self._free(settings.pop("name", None) or attribute)
             kind = "text" if tag in ("S", "N") else None
-            made = {"type": FIELD_TYPES.get(tag, "any"), "tags": (tag,), "key_kind": kind, **told}
-            found = self._fields[attribute] = FieldDesign(name, attribute, **made)
-            self._attributes[found.name] = attribute
-        return found
+            arguments = {"type": FIELD_TYPES.get(tag, "any"), "tags": (tag,), "key_kind": kind, **settings}
+            existing = self._fields[attribute] = FieldDesign(name, attribute, **arguments)
+            self._attributes[existing.name] = attribute
+        return existing
 
     def find(self, name: str) -> FieldDesign | None:
         """Return a field by its name or its attribute's."""
         return self._fields.get(self._attributes.get(name, name))
 
-    def update_field(self, attribute: str, **told: Any) -> None:
+    def update_field(self, attribute: str, **settings: Any) -> None:
         """Change settings of an existing field."""
-        self._fields[attribute] = replace(self._fields[attribute], **told)
+        self._fields[attribute] = replace(self._fields[attribute], **settings)
 
     def source(
         self,
@@ -116,8 +116,8 @@ class EntityBuilder:
             description=description,
         )
 
-    def _free(self, wanted: str) -> str:
-        name = wanted if wanted.isidentifier() else python_label(wanted, "field")
+    def _free(self, preferred: str) -> str:
+        name = preferred if preferred.isidentifier() else python_label(preferred, "field")
         while name in self._attributes:
             name += "_"
         return name
@@ -138,8 +138,8 @@ class EntityBuilder:
         try:
             return self._bound(text)
         except TemplateRefused as refused:
-            for made in set(self._fields) - before:
-                del self._attributes[self._fields.pop(made).name]
+            for added in set(self._fields) - before:
+                del self._attributes[self._fields.pop(added).name]
             self.report.add(
                 place,
                 f"the key {text!r} is none that a template can be ({refused.reason}); {attribute!r} stays a field",
@@ -147,18 +147,18 @@ class EntityBuilder:
             return None
 
     def _bound(self, text: str) -> Template:
-        spelt = _PLACEHOLDER.sub(lambda found: f"{{{self._placed(found[1])}{found[2] or ''}}}", text)
-        template = Template.parse(spelt, self.delimiter)
+        renamed = _PLACEHOLDER.sub(lambda match: f"{{{self._placed(match[1])}{match[2] or ''}}}", text)
+        template = Template.parse(renamed, self.delimiter)
         for name in template.fields:
-            made = self.find(name) or self.field(name)
-            if made.key_kind is None:
-                self.update_field(made.attribute, key_kind="text")
+            field = self.find(name) or self.field(name)
+            if field.key_kind is None:
+                self.update_field(field.attribute, key_kind="text")
         parts = {name: part_for(self._kind(name)) for name in template.fields}
         try:
             template.bind(parts)
         except TemplateRefused:
             # What follows a field is not the delimiter; other code reads it back nevertheless, and may know why.
-            raw = _PLACEHOLDER.sub(lambda found: f"{{{found[1]}{found[2] or ':raw'}}}", spelt)
+            raw = _PLACEHOLDER.sub(lambda match: f"{{{match[1]}{match[2] or ':raw'}}}", renamed)
             template = Template.parse(raw, self.delimiter)
             template.bind(parts)
         return template
@@ -167,9 +167,9 @@ class EntityBuilder:
         found = self.find(name)
         return "text" if found is None or found.key_kind is None else found.key_kind
 
-    def _placed(self, told: str) -> str:
+    def _placed(self, placeholder: str) -> str:
         """Return the name of the field that a placeholder means."""
-        name = told.strip()
+        name = placeholder.strip()
         found = self.find(name) or next(
             (each for each in self._fields.values() if each.attribute.casefold() == name.casefold()), None
         )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tavola.iac.errors import LibraryMissing
-from tavola.iac.formats.errors import FileMissing, FormatRefused, FormatUnknown
+from tavola.iac.formats.import_result import FileMissing, FormatRefused, FormatUnknown
 
 FILE_BYTES_MAX = 8 * 1024 * 1024
 DEPTH_MAX = 100
@@ -55,15 +55,15 @@ def read_text(path: Path, *, may_be_empty: bool = False) -> str:
 def parse_json(text: str) -> Any:
     """Parse a JSON text."""
     try:
-        found = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_members)
+        data = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_members)
     except json.JSONDecodeError as error:
         raise FormatUnknown(
             f"it is no JSON: {error.msg}; mend it there", f"line {error.lineno}, column {error.colno}"
         ) from error
     except (RecursionError, ValueError) as error:  # a number of thousands of digits is a ValueError
         raise FormatUnknown(f"it is no JSON that can be read: {_first_line(error)}; mend it") from error
-    check_depth(found)
-    return found
+    check_depth(data)
+    return data
 
 
 def parse_yaml(text: str) -> Any:
@@ -81,7 +81,7 @@ def parse_yaml(text: str) -> Any:
         if node is None:
             raise FormatUnknown("there is nothing in it; name the file of a design")
         _check_nodes(node)
-        found = loader.construct_document(node)
+        data = loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}"
@@ -98,13 +98,13 @@ def parse_yaml(text: str) -> Any:
     finally:
         if loader is not None:
             loader.dispose()
-    check_depth(found)
-    return found
+    check_depth(data)
+    return data
 
 
-def check_depth(found: Any) -> None:
+def check_depth(data: Any) -> None:
     """Refuse data that is nested deeper than any design."""
-    level = [found]
+    level = [data]
     for _ in range(DEPTH_MAX):
         level = [inner for each in level for inner in _inside(each)]
         if not level:
@@ -162,11 +162,11 @@ def _no_constant(word: str) -> Any:
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(name for at, (name, _) in enumerate(pairs) if name in dict(pairs[:at]))
-        raise FormatRefused(f"an object has {twice!r} twice; take one of them out")
-    return found
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        repeated = next(name for at, (name, _) in enumerate(pairs) if name in dict(pairs[:at]))
+        raise FormatRefused(f"an object has {repeated!r} twice; take one of them out")
+    return members
 
 
 def _first_line(error: BaseException) -> str:

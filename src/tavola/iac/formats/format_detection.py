@@ -4,24 +4,93 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tavola.iac.formats.cloudformation import is_cloudformation, read_cloudformation
 from tavola.iac.formats.describe_table import is_description, read_description
-from tavola.iac.formats.errors import FormatRefused, FormatUnknown
 from tavola.iac.formats.file_text import FILE_BYTES_MAX, parse_json, parse_yaml, read_text
 from tavola.iac.formats.hcl import parse_hcl
-from tavola.iac.formats.import_result import ImportResult
+from tavola.iac.formats.import_result import FormatNote, FormatRefused, FormatUnknown, ImportResult
 from tavola.iac.formats.mcp_data_model import is_mcp_data_model, read_mcp_data_model
 from tavola.iac.formats.mcp_schema import is_mcp_schema, read_mcp_schema
 from tavola.iac.formats.onetable import is_onetable, read_onetable
-from tavola.iac.formats.terraform import is_terraform, read_terraform
-from tavola.iac.formats.terraform_folder import read_terraform_folder
+from tavola.iac.formats.terraform import is_terraform, read_terraform, read_terraform_folder
 from tavola.iac.formats.terraform_plan import is_terraform_plan, read_terraform_plan
-from tavola.iac.formats.unique_names import give_entities_unique_names
 from tavola.iac.formats.workbench import is_workbench, read_workbench
-from tavola.model.document import FORMAT, DocumentRefused, check_references, read_document
+from tavola.model.document import (
+    FORMAT,
+    DocumentRefused,
+    PatternDesign,
+    TableDesign,
+    check_references,
+    read_document,
+)
+
+
+def give_entities_unique_names(imported: ImportResult) -> ImportResult:
+    """Return an import whose entity names are unique; a repeated name gets its table's label as a prefix, and a note."""
+    used_names: set[str] = set()
+    tables: list[TableDesign] = []
+    notes: list[FormatNote] = []
+    names: dict[tuple[str, str], str] = {}
+    for table in imported.design.tables:
+        taken = sorted({entity.name for entity in table.entities} & used_names)
+        new_names = {name: f"{table.label}_{name}" for name in taken}
+        notes += [
+            FormatNote(
+                table.label,
+                f"a table before it has an entity {name!r} too, so this one is called {new_name!r}",
+            )
+            for name, new_name in new_names.items()
+        ]
+        names |= {(table.name, name): new_name for name, new_name in new_names.items()}
+        tables.append(_rename_entities(table, new_names) if new_names else table)
+        used_names |= {entity.name for entity in tables[-1].entities}
+    if not names:
+        return imported
+    return replace(
+        imported,
+        design=replace(imported.design, tables=tuple(tables)),
+        report=(*imported.report, *notes),
+        samples=tuple(
+            replace(sample, entity=names.get((sample.table, sample.entity), sample.entity))
+            for sample in imported.samples
+        ),
+    )
+
+
+def _rename_entities(table: TableDesign, names: Mapping[str, str]) -> TableDesign:
+    def rename_result(original: PatternDesign) -> PatternDesign:
+        return replace(original, result=names.get(original.result, original.result))
+
+    return replace(
+        table,
+        entities=tuple(
+            replace(
+                entity,
+                name=names.get(entity.name, entity.name),
+                primary=None if entity.primary is None else rename_result(entity.primary),
+                patterns=tuple(map(rename_result, entity.patterns)),
+            )
+            for entity in table.entities
+        ),
+        collections=tuple(
+            replace(
+                original,
+                members=tuple(
+                    replace(each, entity=names.get(each.entity, each.entity)) for each in original.members
+                ),
+            )
+            for original in table.collections
+        ),
+        consumers=tuple(
+            replace(original, writes=tuple(names.get(name, name) for name in original.writes))
+            for original in table.consumers
+        ),
+    )
+
 
 KNOWN = (
     "a CloudFormation template, Terraform's HCL or its plan as JSON, a NoSQL Workbench model, "
@@ -46,14 +115,14 @@ def read_design(path: str | Path) -> ImportResult:
 
     The format is detected from the content. What the format does not say is left empty and reported.
     """
-    place = Path(path)
+    file = Path(path)
 
-    def reads() -> ImportResult:
-        if place.is_dir():
-            return read_terraform_folder(place)
-        return _of_text(read_text(place), place.suffix.lower())
+    def read() -> ImportResult:
+        if file.is_dir():
+            return read_terraform_folder(file)
+        return _read_text_format(read_text(file), file.suffix.lower())
 
-    return _read(reads, str(path))
+    return _read_checked(read, str(path))
 
 
 def read_design_text(text: str, name: str = "") -> ImportResult:
@@ -62,12 +131,12 @@ def read_design_text(text: str, name: str = "") -> ImportResult:
         raise FormatRefused(f"it has more than {FILE_BYTES_MAX:,} bytes, which no design has", file=name)
     if not text.strip("\ufeff \t\r\n"):
         raise FormatRefused("it is empty; give the text of a design", file=name)
-    return _read(lambda: _of_text(text.lstrip("\ufeff"), Path(name).suffix.lower()), name)
+    return _read_checked(lambda: _read_text_format(text.lstrip("\ufeff"), Path(name).suffix.lower()), name)
 
 
-def _read(reads: Callable[[], ImportResult], name: str) -> ImportResult:
+def _read_checked(read: Callable[[], ImportResult], name: str) -> ImportResult:
     try:
-        imported = give_entities_unique_names(reads())
+        imported = give_entities_unique_names(read())
         check_references(imported.design)
     except FormatRefused as refused:
         raise refused.within(name) from refused
@@ -78,7 +147,7 @@ def _read(reads: Callable[[], ImportResult], name: str) -> ImportResult:
     return imported
 
 
-def _of_text(text: str, suffix: str) -> ImportResult:
+def _read_text_format(text: str, suffix: str) -> ImportResult:
     start = text.lstrip()[:1]
     if suffix in (".tf", ".hcl", ".tfvars") or (start not in ("{", "[") and _HCL.search(text)):
         block = parse_hcl(text)
@@ -86,13 +155,13 @@ def _of_text(text: str, suffix: str) -> ImportResult:
             raise FormatRefused("it has no block of Terraform's; name a file with a resource in it")
         return read_terraform([block])
     raw = parse_json(text) if start in ("{", "[") and suffix not in (".yaml", ".yml") else parse_yaml(text)
-    return _of_data(raw)
+    return _read_data(raw)
 
 
-def _of_data(raw: Any) -> ImportResult:
+def _read_data(raw: Any) -> ImportResult:
     if isinstance(raw, Mapping) and raw.get("format") == FORMAT:
         return ImportResult(read_document(dict(raw)), (), FORMAT)
-    for recognises, reads in _READERS:
-        if recognises(raw):
-            return reads(raw)
+    for is_format, read in _READERS:
+        if is_format(raw):
+            return read(raw)
     raise FormatUnknown(f"it is no design that is known here; name {KNOWN}")

@@ -12,10 +12,76 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tavola.iac.errors import LibraryMissing
-from tavola.iac.formats.errors import FormatRefused
 from tavola.iac.formats.hcl_functions import UnknownAtImport, call_function, check_size
-from tavola.iac.formats.hcl_templates import TemplateExpression, strip_heredoc, template_parts, unescape
-from tavola.iac.formats.unresolved import Unresolved, as_text_part, is_resolved, join_parts
+from tavola.iac.formats.import_result import FormatRefused
+from tavola.iac.formats.source_values import Unresolved, as_text_part, is_resolved, join_parts
+
+_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}
+_MARK = re.compile(r"\$\$\{|%%\{|\$\{|%\{")
+_INSIDE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
+_EXPRESSIONS_MAX = 400
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateExpression:
+    """An expression that stands in a text."""
+
+    text: str
+
+
+def unescape(text: str) -> str:
+    """Return a quoted text without its escapes."""
+    return _ESCAPE.sub(_decode_escape, text)
+
+
+def _decode_escape(match: re.Match[str]) -> str:
+    escape = match[1]
+    if escape[0] in "uU" and len(escape) > 1:
+        code = int(escape[1:], 16)
+        if code > 0x10FFFF or 0xD800 <= code < 0xE000:
+            raise UnknownAtImport
+        return chr(code)
+    return _ESCAPES.get(escape, match[0])
+
+
+def strip_heredoc(raw: str, *, trim: bool) -> str:
+    """Return what stands between the marks of a heredoc; `trim` takes off what all lines are indented by."""
+    lines = raw.splitlines()[1:-1]
+    if trim:
+        margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+        lines = [line[margin:] for line in lines]
+    return "\n".join(lines)
+
+
+def template_parts(raw: str) -> Iterator[str | TemplateExpression]:
+    """Give the literal texts of a template and its expressions, in their order."""
+    position = count = 0
+    while (mark := _MARK.search(raw, position)) is not None:
+        yield raw[position : mark.start()]
+        if mark[0] in ("$${", "%%{"):
+            yield mark[0][1:]
+            position = mark.end()
+            continue
+        count += 1
+        if mark[0] == "%{" or count > _EXPRESSIONS_MAX:
+            raise UnknownAtImport  # a loop or a condition over the text
+        end = _end(raw, mark.end())
+        yield TemplateExpression(raw[mark.end() : end].strip())
+        position = end + 1
+    yield raw[position:]
+
+
+def _end(raw: str, position: int) -> int:
+    """Return where the brace is that closes an expression."""
+    depth = 1
+    while (match := _INSIDE.search(raw, position)) is not None:
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
+        if not depth:
+            return match.start()
+        position = match.end()
+    raise UnknownAtImport
+
 
 EXPRESSION_DEPTH_MAX = 120
 _OPENING = re.compile(  # what a heredoc may not be looked for in, and a heredoc
@@ -174,9 +240,11 @@ class Evaluator:
         for part in children[1:-1]:
             (inner,) = part.children
             if getattr(inner, "data", "") == "interpolation":
-                told = as_text_part(self.value(inner.children[1], text, scope))
+                part_text = as_text_part(self.value(inner.children[1], text, scope))
                 parts.append(
-                    Unresolved(f"${{{_source_text(inner.children[1], text)}}}") if told is None else told
+                    Unresolved(f"${{{_source_text(inner.children[1], text)}}}")
+                    if part_text is None
+                    else part_text
                 )
             elif hasattr(inner, "data"):
                 raise UnknownAtImport  # a directive such as %{ if … }
@@ -192,13 +260,13 @@ class Evaluator:
             if not isinstance(part, TemplateExpression):
                 yield part
                 continue
-            told: str | Unresolved | None = None
+            value_text: str | Unresolved | None = None
             try:
                 block = parse_hcl(f"x = {part.text}\n")
-                told = as_text_part(self.value(block.attributes["x"], block.text, scope))
+                value_text = as_text_part(self.value(block.attributes["x"], block.text, scope))
             except (FormatRefused, KeyError):
                 pass  # it is none that can be parsed alone, and stays as it is spelt
-            yield Unresolved(f"${{{part.text}}}") if told is None else told
+            yield Unresolved(f"${{{part.text}}}") if value_text is None else value_text
 
     def _members(self, children: list[Any], text: str, scope: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         for element in children:
@@ -239,10 +307,10 @@ class Evaluator:
                     index = node.children[1]
                     inner = [each for each in index.children if hasattr(each, "data")]
                     found = self.value(inner[0], text, scope) if inner else str(index.children[-1])
-                    told = as_text_part(found)
-                    if not isinstance(told, str):
+                    step = as_text_part(found)
+                    if not isinstance(step, str):
                         raise UnknownAtImport
-                    steps.append(told)
+                    steps.append(step)
                     node = node.children[0]
                 case _:
                     raise UnknownAtImport
@@ -250,7 +318,7 @@ class Evaluator:
     def _call(self, children: list[Any], text: str, scope: Mapping[str, Any]) -> Any:
         name = _word(children[0])
         arguments = [each for each in children if getattr(each, "data", "") == "arguments"]
-        given = [
+        values = [
             self.value(each, text, scope)
             for inner in arguments
             for each in inner.children
@@ -258,7 +326,7 @@ class Evaluator:
         ]
         if any(str(each) == "..." for inner in arguments for each in inner.children):
             raise UnknownAtImport
-        return call_function(name, given)
+        return call_function(name, values)
 
     def _binary(self, children: list[Any], text: str, scope: Mapping[str, Any]) -> Any:
         left = self.value(children[0], text, scope)

@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tavola.iac.formats.errors import FormatRefused
-from tavola.iac.formats.unresolved import Unresolved, as_plain_data, as_text_part, is_resolved, join_parts
+from tavola.iac.formats.import_result import FormatRefused
+from tavola.iac.formats.source_values import Unresolved, as_plain_data, as_text_part, is_resolved, join_parts
 
 VALUES_MAX = 50_000  # that one value is made of
 _VERB = re.compile(r"(%%|%[sdv])")
@@ -22,13 +22,15 @@ class UnknownAtImport(Exception):
     """An expression that only the deployment can evaluate."""
 
 
-def call_function(name: str, given: list[Any]) -> Any:
+def call_function(name: str, arguments: list[Any]) -> Any:
     """Return the result of a function call."""
     function = _FUNCTIONS.get(name)
-    if function is None or (name not in _CARRYING and any(isinstance(each, Unresolved) for each in given)):
+    if function is None or (
+        name not in _ACCEPT_UNRESOLVED and any(isinstance(each, Unresolved) for each in arguments)
+    ):
         raise UnknownAtImport
     try:
-        return check_size(function(*given))
+        return check_size(function(*arguments))
     except TypeError as error:  # too few arguments, or too many
         raise UnknownAtImport from error
 
@@ -89,13 +91,13 @@ def _join(delimiter: Any, *several: Any) -> str | Unresolved:
 
 
 def _format(form: Any, *values: Any) -> str | Unresolved:
-    given = list(values)
+    remaining = list(values)
     parts: list[str | Unresolved] = []
     for piece in _VERB.split(_text(form)):
         if piece == "%%":
             parts.append("%")
         elif _VERB.fullmatch(piece):
-            value = given.pop(0) if given else None
+            value = remaining.pop(0) if remaining else None
             if piece == "%d" and (isinstance(value, bool) or not isinstance(value, int | Unresolved)):
                 raise UnknownAtImport
             parts.append(_part(value))
@@ -103,7 +105,7 @@ def _format(form: Any, *values: Any) -> str | Unresolved:
             raise UnknownAtImport  # a width, an index or another verb
         else:
             parts.append(piece)
-    if given:
+    if remaining:
         raise UnknownAtImport
     return join_parts(parts)
 
@@ -151,13 +153,13 @@ def _length(value: Any) -> int:
     return len(value)
 
 
-def _lookup(value: Any, name: Any, *meant: Any) -> Any:
-    found = _map(value)
-    if _text(name) in found:
-        return found[name]
-    if len(meant) != 1:
+def _lookup(value: Any, name: Any, *default: Any) -> Any:
+    members = _map(value)
+    if _text(name) in members:
+        return members[name]
+    if len(default) != 1:
         raise UnknownAtImport
-    return meant[0]
+    return default[0]
 
 
 def _coalesce(*several: Any) -> Any:
@@ -175,7 +177,13 @@ def _try(*several: Any) -> Any:
     return several[0]  # the others are for when it cannot be worked out, which only the deployment knows
 
 
-_CARRYING = ("jsonencode", "format", "lookup", "coalesce", "try")  # not each argument of which must be known
+_ACCEPT_UNRESOLVED = (
+    "jsonencode",
+    "format",
+    "lookup",
+    "coalesce",
+    "try",
+)  # not each argument of which must be known
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "merge": _merge,
     "concat": _concat,

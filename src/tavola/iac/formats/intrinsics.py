@@ -11,17 +11,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tavola.iac.formats.import_result import ImportReport
-from tavola.iac.formats.lazy_values import LazyValues
 from tavola.iac.formats.related_resources import stream_arn, table_arn
-from tavola.iac.formats.unresolved import (
+from tavola.iac.formats.source_values import (
+    LazyValues,
     Unresolved,
     as_plain_data,
     as_text,
     as_text_part,
     is_resolved,
     join_parts,
+    show_value,
 )
-from tavola.iac.formats.value_reader import show_value
 
 TABLES = ("AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable", "AWS::Serverless::SimpleTable")
 
@@ -83,9 +83,9 @@ class Resolver:
 
     def _named(self, logical: str) -> str | Unresolved:
         properties = self.resources[logical].get("Properties")
-        told = properties.get("TableName") if isinstance(properties, Mapping) else None
+        name = properties.get("TableName") if isinstance(properties, Mapping) else None
         return (
-            as_text_part(self._within(f"Resources.{logical}.TableName", lambda: self.value(told))) or logical
+            as_text_part(self._within(f"Resources.{logical}.TableName", lambda: self.value(name))) or logical
         )
 
     def holds(self, name: Any, place: str) -> bool:
@@ -160,21 +160,21 @@ class Resolver:
         if text is None:
             return self._unknown("Fn::Sub", raw)
         parts: list[str | Unresolved] = []
-        at = 0
-        while (start := text.find("${", at)) >= 0:
+        position = 0
+        while (start := text.find("${", position)) >= 0:
             end = text.find("}", start)
             if end < 0:
                 break
-            parts.append(text[at:start])
+            parts.append(text[position:start])
             name = text[start + 2 : end].strip()
             if name.startswith("!"):
                 parts.append(f"${{{name[1:]}}}")
             else:
-                found = own[name] if name in own else self._get_att(name) if "." in name else self._ref(name)
-                told = as_text_part(found)
-                parts.append(Unresolved(f"${{{name}}}") if told is None else told)
-            at = end + 1
-        return join_parts([*parts, text[at:]])
+                value = own[name] if name in own else self._get_att(name) if "." in name else self._ref(name)
+                part = as_text_part(value)
+                parts.append(Unresolved(f"${{{name}}}") if part is None else part)
+            position = end + 1
+        return join_parts([*parts, text[position:]])
 
     def _join(self, raw: Any) -> Any:
         worked_out = self.value(raw)
@@ -189,10 +189,10 @@ class Resolver:
 
     def _select(self, raw: Any) -> Any:
         match self.value(raw):
-            case [at, list(several)]:
-                told = as_text(at) or ""
-                if told.isascii() and told.isdigit() and len(told) < 6 and int(told) < len(several):
-                    return several[int(told)]
+            case [index, list(several)]:
+                digits = as_text(index) or ""
+                if digits.isascii() and digits.isdigit() and len(digits) < 6 and int(digits) < len(several):
+                    return several[int(digits)]
             case _:
                 pass
         return self._unknown("Fn::Select", raw)
@@ -241,14 +241,14 @@ class Resolver:
                     return None
                 return as_text(one) == as_text(other) if as_text(one) is not None else bool(one == other)
             case {"Fn::Not": [inner]}:
-                found = self._decide(inner)
-                return None if found is None else not found
+                result = self._decide(inner)
+                return None if result is None else not result
             case {"Fn::And": list(several)}:
-                told = [self._decide(each) for each in several]
-                return False if False in told else None if None in told else True
+                results = [self._decide(each) for each in several]
+                return False if False in results else None if None in results else True
             case {"Fn::Or": list(several)}:
-                told = [self._decide(each) for each in several]
-                return True if True in told else None if None in told else False
+                results = [self._decide(each) for each in several]
+                return True if True in results else None if None in results else False
             case _:
                 return None
 

@@ -5,18 +5,29 @@ The entities are those of the items, as of a Workbench model without facets.
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from tavola.expressions.errors import ExpressionError
+from tavola.expressions.nodes import (
+    And,
+    Between,
+    Comparison,
+    ConditionNode,
+    FunctionCall,
+    InList,
+    Path,
+    ValueRef,
+)
+from tavola.expressions.parser import parse_condition
 from tavola.iac.formats.import_result import ImportReport, ImportResult, SampleItem
-from tavola.iac.formats.mcp_commands import CliCommand, typed_values
 from tavola.iac.formats.mcp_patterns import READS, WRITES
 from tavola.iac.formats.sample_items import key_text, read_item, select_storable
+from tavola.iac.formats.source_values import TrackedMapping, ValueReader, as_text, report_unread, show_value
 from tavola.iac.formats.table_definitions import give_tables_unique_names, read_table
-from tavola.iac.formats.tracked_mapping import TrackedMapping, report_unread
-from tavola.iac.formats.unresolved import as_text
-from tavola.iac.formats.value_reader import ValueReader, show_value
 from tavola.iac.formats.workbench_entities import EntitiesReader
 from tavola.keys import BoundTemplate
 from tavola.model.document import (
@@ -32,8 +43,107 @@ from tavola.model.document import (
 )
 from tavola.values import Item
 
+COMMAND_MAX = 20_000  # characters
+_CALLS = {"begins_with": "begins_with", "contains": "contains", "attribute_exists": "exists"}
+
+
+@dataclass(frozen=True, slots=True)
+class CliCommand:
+    """The options of a command that say what is asked."""
+
+    options: Mapping[str, str]
+    place: str
+    report: ImportReport
+
+    @classmethod
+    def parse(cls, text: str, place: str, report: ImportReport) -> CliCommand:
+        """Return the command in a text; one without options, and a note, if there is none."""
+        words: list[str] = []
+        if len(text) > COMMAND_MAX:
+            report.add(place, f"its command is longer than {COMMAND_MAX:,} characters, and is left out")
+        else:
+            try:
+                words = shlex.split(text)
+            except ValueError as error:
+                report.add(place, f"its command cannot be taken apart ({error}), and is left out")
+        options: dict[str, str] = {}
+        for at, word in enumerate(words):
+            if word.startswith("--"):
+                name, _, value = word.partition("=")
+                following = words[at + 1] if at + 1 < len(words) else ""
+                options[name] = value or ("" if following.startswith("--") else following)
+        return cls(options, place, report)
+
+    def data(self, option: str) -> Mapping[str, Any]:
+        """Return an option that is an object in JSON; an empty one, and a note, if it is none."""
+        text = self.options.get(option, "{}")
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, Mapping):
+            self.report.add(self.place, f"{option} is {show_value(text)}, and no object in JSON; left out")
+            return {}
+        return value
+
+    def conditions(self, option: str) -> list[tuple[Given, str | None]]:
+        """Return the conditions of an expression, each with the text that its value is, where it says one."""
+        text = self.options.get(option)
+        if not text:
+            return []
+        try:
+            tree = parse_condition(text).tree
+        except ExpressionError as error:
+            self.report.add(self.place, f"{option} is none that can be parsed ({error}); left out")
+            return []
+        conditions: list[tuple[Given, str | None]] = []
+        for part in tree.parts if isinstance(tree, And) else (tree,):
+            condition = self._read_condition(part)
+            if condition is None:
+                self.report.add(self.place, f"a part of {option} is none that a need can say; left out")
+            else:
+                conditions.append(condition)
+        return conditions
+
+    def _read_condition(self, node: ConditionNode) -> tuple[Given, str | None] | None:
+        match node:
+            case Comparison("=" | "<" | "<=" | ">" | ">=" as operator, Path() as path, right):
+                return self._build_condition(path, operator, right)
+            case Between(Path() as path, _, _):
+                return self._build_condition(path, "between", None)
+            case InList(Path() as path, _):
+                return self._build_condition(path, "in", None)
+            case FunctionCall(name, (Path() as path, *rest)) if name in _CALLS:
+                return self._build_condition(path, _CALLS[name], rest[0] if rest else None)
+            case _:
+                return None
+
+    def _build_condition(self, path: Path, operator: str, value: Any) -> tuple[Given, str | None] | None:
+        if len(path.steps) != 1 or isinstance(path.steps[0], int):
+            return None
+        step = path.steps[0]
+        name = step if isinstance(step, str) else self._name(step.name)
+        operand = (
+            self.data("--expression-attribute-values").get(value.name)
+            if isinstance(value, ValueRef)
+            else None
+        )
+        text = key_text(cast(Any, operand)) if isinstance(operand, Mapping) and len(operand) == 1 else None
+        return Given(name, cast(Any, operator)), text
+
+    def _name(self, placeholder: str) -> str:
+        return as_text(self.data("--expression-attribute-names").get(placeholder)) or placeholder
+
+
+def typed_values(raw: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Give the attributes of a key or an item that have a type and a content."""
+    for name, value in raw.items():
+        if isinstance(value, Mapping) and len(value) == 1:
+            yield name, value
+
+
 FORMAT = "mcp-data-model"
-_BESIDE = frozenset(("reason", "notes", "frequency"))  # words for people
+_NOT_DESIGN = frozenset(("reason", "notes", "frequency"))  # words for people
 
 
 def is_mcp_data_model(raw: Any) -> bool:
@@ -56,28 +166,28 @@ def read_mcp_data_model(raw: Mapping[str, Any]) -> ImportResult:
         )
     )
     samples: list[SampleItem] = []
-    taken: set[str] = set()
+    used_names: set[str] = set()
     items = read.object(raw.get("items"), "items")
     for name in items:
         if name not in {table.name for table in tables}:
             report.add(f"items.{name}", "there is no table of that name, so its items are left out")
     for at, table in enumerate(tables):
-        found = list(_items(items.get(table.name), table, report))
+        sample_items = list(_items(items.get(table.name), table, report))
         types = {
             name: next(iter(value))
-            for each in found
+            for each in sample_items
             for name, value in each.item.items()
             if name not in table.settings.key_names
         }
-        reader = EntitiesReader(table, types, report, taken)
-        entities, owned = reader.entities([], found, {})
+        reader = EntitiesReader(table, types, report, used_names)
+        entities, entity_samples = reader.entities([], sample_items, {})
         tables[at] = replace(table, settings=reader.settings, entities=entities)
-        taken |= {entity.name for entity in entities}
-        samples += owned
+        used_names |= {entity.name for entity in entities}
+        samples += entity_samples
     patterns = _Patterns(tables, report)
     for at, each in enumerate(read.objects(raw.get("access_patterns"), "access_patterns")):
         patterns.take(each, f"access_patterns[{at}]")
-    report_unread(raw, "", report, ignore=_BESIDE)
+    report_unread(raw, "", report, ignore=_NOT_DESIGN)
     return ImportResult(
         Design(tuple(patterns.tables), needs=tuple(patterns.needs)), report.notes, FORMAT, tuple(samples)
     )
@@ -134,45 +244,49 @@ class _Patterns:
         table: TableDesign,
         place: str,
     ) -> None:
-        told = [(Given(each), key_text(value)) for each, value in typed_values(command.data("--key"))]
-        told += command.conditions("--key-condition-expression")
-        filters = [given for given, _ in command.conditions("--filter-expression")]
+        key_conditions = [
+            (Given(each), key_text(value)) for each, value in typed_values(command.data("--key"))
+        ]
+        key_conditions += command.conditions("--key-condition-expression")
+        filters = [condition for condition, _ in command.conditions("--filter-expression")]
         entities = _matching_entities(
-            table, index, {given.field: text for given, text in told if text is not None}
+            table, index, {condition.field: text for condition, text in key_conditions if text is not None}
         )
         if not entities:
             self.report.add(place, f"no entity of {table.name} has a key in {index}; it is left out")
             return
         key = entities[0].key_on(index)
-        where: list[Given] = []
-        for given, text in told:
+        field_conditions: list[Given] = []
+        for condition, text in key_conditions:
             if (
-                given.operator == "begins_with"
+                condition.operator == "begins_with"
                 and text is not None
-                and _is_entity_prefix(entities[0], key, given.field, text)
+                and _is_entity_prefix(entities[0], key, condition.field, text)
             ):
                 continue  # it asks for the entity alone
-            for field in _fields_of(key, given.field):
-                if field not in {each.field for each in where}:
-                    where.append(Given(field, given.operator))
+            for field in _fields_of(key, condition.field):
+                if field not in {each.field for each in field_conditions}:
+                    field_conditions.append(Given(field, condition.operator))
         fields = {each.attribute: each.name for entity in entities for each in entity.fields}
-        seen = {each.field for each in where}
-        where += [
+        field_names = {each.field for each in field_conditions}
+        field_conditions += [
             Given(fields[each.field], each.operator)
             for each in filters
-            if each.field in fields and fields[each.field] not in seen
+            if each.field in fields and fields[each.field] not in field_names
         ]
         access = AccessPattern(
             title,
             consistent="--consistent-read" in command.options,
             filters=tuple(fields[each.field] for each in filters if each.field in fields),
         )
-        route = Route(cast(Any, operation), index, tuple(given for given, _ in told), tuple(filters))
+        route = Route(
+            cast(Any, operation), index, tuple(condition for condition, _ in key_conditions), tuple(filters)
+        )
         self.needs.append(
             Need(
                 name,
                 tuple(entity.name for entity in entities),
-                tuple(where),
+                tuple(field_conditions),
                 access=access,
                 single=operation == "get",
                 route=route,
@@ -206,17 +320,17 @@ def _fields_of(key: KeyDesign | None, attribute: str) -> tuple[str, ...]:
 
 def _matching_entities(table: TableDesign, index: str | None, texts: Mapping[str, str]) -> list[EntityDesign]:
     """Return the entities that have a key in an index and could have made these values; all with one if none could."""
-    having = [entity for entity in table.entities if entity.key_on(index) is not None]
-    fitting: list[EntityDesign] = []
-    for entity in having:
+    with_key = [entity for entity in table.entities if entity.key_on(index) is not None]
+    matching: list[EntityDesign] = []
+    for entity in with_key:
         key = entity.key_on(index)
         bound = {
             source.attribute: entity.bind_template(source) for source in (() if key is None else key.sources)
         }
         templates = {name: each for name, each in bound.items() if each is not None and name in texts}
         if all(_may_render(each, texts[name]) for name, each in templates.items()):
-            fitting.append(entity)
-    return fitting or having
+            matching.append(entity)
+    return matching or with_key
 
 
 def _may_render(template: BoundTemplate, text: str) -> bool:

@@ -13,10 +13,16 @@ from typing import Any, cast
 from tavola.iac.formats.entity_builder import EntityBuilder
 from tavola.iac.formats.import_result import ImportReport, ImportResult
 from tavola.iac.formats.mcp_patterns import SchemaPattern, list_parameters, read_need, read_write
+from tavola.iac.formats.source_values import (
+    TrackedMapping,
+    ValueReader,
+    as_text,
+    python_label,
+    report_unread,
+    require_name,
+    show_value,
+)
 from tavola.iac.formats.table_definitions import DELIMITER, give_tables_unique_names, read_table
-from tavola.iac.formats.tracked_mapping import TrackedMapping, report_unread
-from tavola.iac.formats.unresolved import as_text
-from tavola.iac.formats.value_reader import ValueReader, python_label, require_name, show_value
 from tavola.model.document import (
     AccessPattern,
     Design,
@@ -41,7 +47,7 @@ _TYPES = {
     "object": ("M", "map[text, any]"),
     "uuid": ("S", "uuid"),
 }
-_BESIDE = frozenset(  # what follows from a key, or from the operation
+_NOT_DESIGN = frozenset(  # what follows from a key, or from the operation
     (
         *("pattern_id", "return_type", "consistent_read", "action"),
         *("type", "entity_type", "required"),
@@ -65,21 +71,21 @@ def read_mcp_schema(raw: Mapping[str, Any]) -> ImportResult:
     raw = TrackedMapping(raw)
     tables: list[TableDesign] = []
     needs: list[Need] = []
-    taken: set[str] = set()
+    used_names: set[str] = set()
     for at, each in enumerate(read.objects(raw.get("tables"), "tables")):
-        table, asked = _TableReader(each, f"tables[{at}]", report, taken).table()
-        taken |= {entity.name for entity in table.entities}
+        table, table_needs = _TableReader(each, f"tables[{at}]", report, used_names).table()
+        used_names |= {entity.name for entity in table.entities}
         tables.append(table)
-        needs += asked
-    kept = give_tables_unique_names(tables, report)
-    known = {entity.name for table in kept for entity in table.entities}
+        needs += table_needs
+    unique_tables = give_tables_unique_names(tables, report)
+    known = {entity.name for table in unique_tables for entity in table.entities}
     needs = [need for need in needs if set(need.entities) <= known]
-    crossing = read.objects(raw.get("cross_table_access_patterns"), "cross_table_access_patterns")
-    kept, more = _read_cross_table_patterns(crossing, kept, report)
-    report_unread(raw, "", report, ignore=_BESIDE)
+    cross_table = read.objects(raw.get("cross_table_access_patterns"), "cross_table_access_patterns")
+    unique_tables, more = _read_cross_table_patterns(cross_table, unique_tables, report)
+    report_unread(raw, "", report, ignore=_NOT_DESIGN)
     if not needs and not more:
         report.add("", "it says no access pattern that reads, so the design has no need")
-    return ImportResult(Design(kept, needs=(*needs, *more)), report.notes, FORMAT)
+    return ImportResult(Design(unique_tables, needs=(*needs, *more)), report.notes, FORMAT)
 
 
 class _TableReader:
@@ -105,14 +111,14 @@ class _TableReader:
 
     def table(self) -> tuple[TableDesign, list[Need]]:
         entities = self.raw.get("entities")
-        told: list[tuple[str, Mapping[str, Any]]] = []
+        declared: list[tuple[str, Mapping[str, Any]]] = []
         for name, each in entities.items() if isinstance(entities, Mapping) else ():
             if isinstance(each, Mapping):
-                told.append((name, each))
+                declared.append((name, each))
             else:
                 self.report.add(f"{self.place}.{name}", f"{show_value(each)} is no entity, so it is left out")
         schemas = {name: self._schema(name) for name in self.indexes}
-        numeric = self._numeric([each for _, each in told], schemas)
+        numeric = self._numeric([each for _, each in declared], schemas)
         names = [self.hash, *([self.range] if self.range else [])]
         names += [attribute for hash_, range_ in schemas.values() for attribute in (*hash_, *range_)]
         body = {
@@ -136,14 +142,14 @@ class _TableReader:
             "BillingMode": "PAY_PER_REQUEST",
         }
         table = read_table(body, self.place, self.report)
-        made = [self._entity(table, name, each) for name, each in told]
-        table = replace(table, entities=tuple(made))
+        read_entities = [self._entity(table, name, each) for name, each in declared]
+        table = replace(table, entities=tuple(read_entities))
         needs: list[Need] = []
         entities_done: list[EntityDesign] = []
-        for entity, (_, each) in zip(made, told, strict=True):
+        for entity, (_, each) in zip(read_entities, declared, strict=True):
             writes: list[WritePattern] = []
-            for asked in self._patterns(table, entity, each):
-                need, write = read_need(asked, self.report), read_write(asked, self.report)
+            for pattern in self._patterns(table, entity, each):
+                need, write = read_need(pattern, self.report), read_write(pattern, self.report)
                 needs += [need] if need is not None else []
                 writes += [write] if write is not None else []
             entities_done.append(replace(entity, writes=tuple(writes)))
@@ -169,7 +175,7 @@ class _TableReader:
             }
             for attribute, template in self._templates(raw, schemas):
                 votes.setdefault(attribute, set()).add(template in numbers)
-        return {attribute for attribute, told in votes.items() if told == {True}}
+        return {attribute for attribute, answers in votes.items() if answers == {True}}
 
     def _templates(
         self, raw: Mapping[str, Any], schemas: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
@@ -178,8 +184,8 @@ class _TableReader:
             (self.hash, raw.get("pk_template")),
             (self.range, raw.get("sk_template")),
         ):
-            if attribute and (told := as_text(template)) is not None:
-                yield attribute, told
+            if attribute and (template_text := as_text(template)) is not None:
+                yield attribute, template_text
         for mapping in self.read.objects(raw.get("gsi_mappings"), self.place):
             hash_, range_ = schemas.get(as_text(mapping.get("name")) or "", ((), ()))
             yield from zip(hash_, self.read.texts(mapping.get("pk_template"), self.place), strict=False)
@@ -195,27 +201,29 @@ class _TableReader:
             self.report.add(name, f"an entity before it has the entity_type {tag!r} too; {name} is taken")
             tag = name
         self.tags.add(tag)
-        maker = EntityBuilder(label, tag, DELIMITER, name, self.report)
+        builder = EntityBuilder(label, tag, DELIMITER, name, self.report)
         for each in self.read.objects(raw.get("fields"), f"{name}.fields"):
-            self._field(maker, each, name)
-        told = dict(self._templates(raw, {}))
+            self._field(builder, each, name)
+        templates = dict(self._templates(raw, {}))
         names = table.settings.key_names
         sources = [
-            maker.source(attribute, table.key_types[attribute], told.get(attribute), f"{name}.{attribute}")
+            builder.source(
+                attribute, table.key_types[attribute], templates.get(attribute), f"{name}.{attribute}"
+            )
             for attribute in names
         ]
         keys: dict[str | None, KeyDesign] = {}
         for mapping in self.read.objects(raw.get("gsi_mappings"), f"{name}.gsi_mappings"):
-            key = self._key(table, maker, mapping, name)
+            key = self._key(table, builder, mapping, name)
             if key is not None and key.index in keys:
                 self.report.add(
                     f"{name}.gsi_mappings", f"it has a key in {key.index} already; the second is left out"
                 )
             elif key is not None:
                 keys[key.index] = key
-        return maker.entity(KeyDesign(None, (sources[0],), tuple(sources[1:])), keys.values())
+        return builder.entity(KeyDesign(None, (sources[0],), tuple(sources[1:])), keys.values())
 
-    def _field(self, maker: EntityBuilder, raw: Mapping[str, Any], place: str) -> None:
+    def _field(self, builder: EntityBuilder, raw: Mapping[str, Any], place: str) -> None:
         attribute = require_name(raw, "name", f"{place}.fields")
         kind = as_text(raw.get("type")) or "string"
         if kind not in _TYPES:
@@ -226,13 +234,13 @@ class _TableReader:
         if kind == "array" and as_text(raw.get("item_type")) in _ITEMS:
             word = f"list[{_ITEMS[str(raw['item_type'])]}]"
         required = raw.get("required", True) is not False
-        if maker.find(attribute) is not None:
+        if builder.find(attribute) is not None:
             self.report.add(f"{place}.{attribute}", "it is declared twice; the first is taken")
             return
-        maker.field(attribute, tag, type=word, required=required, nullable=not required)
+        builder.field(attribute, tag, type=word, required=required, nullable=not required)
 
     def _key(
-        self, table: TableDesign, maker: EntityBuilder, mapping: Mapping[str, Any], place: str
+        self, table: TableDesign, builder: EntityBuilder, mapping: Mapping[str, Any], place: str
     ) -> KeyDesign | None:
         name = as_text(mapping.get("name")) or ""
         index = next((each for each in table.indexes if each.name == name), None)
@@ -248,14 +256,14 @@ class _TableReader:
                 self.report.add(
                     f"{place}.{name}", f"{member} has {len(texts)} parts for {len(attributes)} attributes"
                 )
-            told = dict(zip(attributes, texts, strict=False))
+            templates = dict(zip(attributes, texts, strict=False))
             ends.append(
                 tuple(
-                    maker.source(each, table.key_types[each], told.get(each), f"{place}.{name}.{each}")
+                    builder.source(each, table.key_types[each], templates.get(each), f"{place}.{name}.{each}")
                     for each in attributes
                 )
             )
-        fields = [maker.find(each) for end in ends for source in end for each in source.fields]
+        fields = [builder.find(each) for end in ends for source in end for each in source.fields]
         return KeyDesign(name, ends[0], ends[1], any(each is not None and each.nullable for each in fields))
 
     def _patterns(

@@ -12,12 +12,16 @@ from dataclasses import replace
 from typing import Any
 
 from tavola.iac.formats.entity_builder import EntityBuilder
-from tavola.iac.formats.errors import FormatRefused
-from tavola.iac.formats.import_result import ImportReport, ImportResult
+from tavola.iac.formats.import_result import FormatRefused, ImportReport, ImportResult
+from tavola.iac.formats.source_values import (
+    TrackedMapping,
+    ValueReader,
+    as_text,
+    python_label,
+    report_unread,
+    show_value,
+)
 from tavola.iac.formats.table_definitions import read_table
-from tavola.iac.formats.tracked_mapping import TrackedMapping, report_unread
-from tavola.iac.formats.unresolved import as_text
-from tavola.iac.formats.value_reader import ValueReader, python_label, show_value
 from tavola.model.document import Design, EntityDesign, FieldDesign, KeyDesign, SourceDesign, TableDesign
 
 FORMAT = "onetable"
@@ -39,7 +43,7 @@ _TYPES = {
 _VALUE = re.compile(r"\$\{([^${}:]+)(?::(\d+))?(?::([^{}]*))?\}")
 _PROJECTIONS = {"all": "ALL", "keys": "KEYS_ONLY"}
 _DELIMITERS = "#:|/~"
-_BESIDE = frozenset(  # how items are made and shown, and nothing of the tables
+_NOT_DESIGN = frozenset(  # how items are made and shown, and nothing of the tables
     (
         *(
             "format",
@@ -82,13 +86,13 @@ def is_onetable(raw: Any) -> bool:
 def read_onetable(raw: Mapping[str, Any]) -> ImportResult:
     """Return the design of a schema: one table, an entity for each model."""
     report = ImportReport()
-    told = TrackedMapping(raw)
-    table = _Schema(told, report).table()
-    if "queries" in told:
+    schema = TrackedMapping(raw)
+    table = _Schema(schema, report).table()
+    if "queries" in schema:
         report.add("queries", "what somebody saved to look at is no access pattern; left out")
-    if "items" in told:
+    if "items" in schema:
         report.add("items", "its sample items are left out; import them with the table's own data")
-    report_unread(told, "", report, ignore=_BESIDE)
+    report_unread(schema, "", report, ignore=_NOT_DESIGN)
     report.add("", f"a schema names no table, so it is called {_NAME!r}; rename it in the document")
     report.add(
         "",
@@ -124,15 +128,15 @@ class _Schema:
             if name != _PRIMARY:
                 member = "LocalSecondaryIndexes" if self._is_local(name) else "GlobalSecondaryIndexes"
                 body.setdefault(member, []).append(self._index(name))
-        made = read_table(body, "indexes", self.report)
+        base = read_table(body, "indexes", self.report)
         tag = as_text(self.params.get("typeField")) or _TAG
         settings = replace(
-            made.settings,
+            base.settings,
             tag=tag,
             delimiter=self.delimiter,
             ttl=self._ttl(),
             unknown=(
-                *made.settings.unknown,
+                *base.settings.unknown,
                 "recovery",
                 "deletion_protection",
                 "encryption",
@@ -140,28 +144,28 @@ class _Schema:
                 "tags",
             ),
         )
-        table = replace(made, settings=settings)
+        table = replace(base, settings=settings)
         entities = tuple(self._entity(table, name, model) for name, model in self.models.items())
         return replace(table, entities=entities)
 
     def _models(self) -> dict[str, Mapping[str, Any]]:
         raw = self.raw.get("models")
-        found: dict[str, Mapping[str, Any]] = {}
+        models: dict[str, Mapping[str, Any]] = {}
         for name, each in raw.items() if isinstance(raw, Mapping) else ():
             if isinstance(each, Mapping):
-                found[name] = each
+                models[name] = each
             else:
                 self.report.add(f"models.{name}", f"{show_value(each)} is no model, so it is left out")
-        return found
+        return models
 
     def _indexes(self) -> dict[str, Mapping[str, Any]]:
         raw = self.read.object(self.raw.get("indexes"), "indexes")
-        found = {name: self.read.object(raw.get(name), f"indexes.{name}") for name in raw}
-        if not as_text(found.get(_PRIMARY, {}).get("hash")):
+        indexes = {name: self.read.object(raw.get(name), f"indexes.{name}") for name in raw}
+        if not as_text(indexes.get(_PRIMARY, {}).get("hash")):
             raise FormatRefused(
                 "it has no primary index with a hash; give it the key of the table", "indexes.primary"
             )
-        return found
+        return indexes
 
     def _is_local(self, name: str) -> bool:
         own = as_text(self.indexes[name].get("hash"))
@@ -174,8 +178,8 @@ class _Schema:
         return hash_, as_text(raw.get("sort"))
 
     def _key_attributes(self) -> tuple[str, ...]:
-        told = [attribute for name in self.indexes for attribute in self._schema(name) if attribute]
-        return tuple(dict.fromkeys(told))
+        attributes = [attribute for name in self.indexes for attribute in self._schema(name) if attribute]
+        return tuple(dict.fromkeys(attributes))
 
     def _type_of(self, attribute: str) -> str:
         """Return the type of a key attribute: a number where every model that has it says so and makes no text of it."""
@@ -202,34 +206,34 @@ class _Schema:
 
     def _delimiter(self) -> str:
         """Return what the values' parts are joined by: as the parameters say, else the sign that most values have."""
-        told = as_text(self.params.get("separator"))
-        if told is not None and len(told) == 1:
-            return told
+        separator = as_text(self.params.get("separator"))
+        if separator is not None and len(separator) == 1:
+            return separator
         texts = [
             _VALUE.sub("", value)
             for model in self.models.values()
             for field in model.values()
             if isinstance(field, Mapping) and (value := as_text(field.get("value"))) is not None
         ]
-        counts = {sign: sum(text.count(sign) for text in texts) for sign in _DELIMITERS}
-        return max(_DELIMITERS, key=lambda sign: counts[sign])
+        counts = {character: sum(text.count(character) for text in texts) for character in _DELIMITERS}
+        return max(_DELIMITERS, key=lambda character: counts[character])
 
     def _ttl(self) -> str | None:
-        told = {
+        ttl_attributes = {
             as_text(field.get("map")) or name
             for model in self.models.values()
             for name, field in model.items()
             if isinstance(field, Mapping) and field.get("ttl") is True
         }
-        if len(told) > 1:
+        if len(ttl_attributes) > 1:
             self.report.add(
                 "models",
-                f"{' and '.join(sorted(told))} are all called ttl; a table has one, and the first is taken",
+                f"{' and '.join(sorted(ttl_attributes))} are all called ttl; a table has one, and the first is taken",
             )
-        return min(told, default=None)
+        return min(ttl_attributes, default=None)
 
     def _entity(self, table: TableDesign, name: str, model: Mapping[str, Any]) -> EntityDesign:
-        maker = EntityBuilder(python_label(name, "Entity"), name, self.delimiter, name, self.report)
+        builder = EntityBuilder(python_label(name, "Entity"), name, self.delimiter, name, self.report)
         templates: dict[str, str] = {}
         padded = {
             found[1]
@@ -239,26 +243,26 @@ class _Schema:
             if found[2] and found[3] in (None, "0")
         }
         for field, raw in model.items():
-            told = self.read.object(raw, f"models.{name}.{field}")
-            value = as_text(told.get("value"))
+            field_schema = self.read.object(raw, f"models.{name}.{field}")
+            value = as_text(field_schema.get("value"))
             if value is not None and field in table.key_types:
                 templates[field] = self._template(value, name, model)
-                told.get("type"), told.get("required")
+                field_schema.get("type"), field_schema.get("required")
             else:
                 if value is not None:
                     self.report.add(
                         f"models.{name}.{field}",
                         f"it is made of {value!r}, which a design does not say; it stays a field",
                     )
-                self._field(maker, field, told, name, padded=field in padded)
+                self._field(builder, field, field_schema, name, padded=field in padded)
         names = table.settings.key_names
-        sources = [self._source(maker, table, attribute, templates, name) for attribute in names]
-        keys = tuple(self._keys(maker, table, templates, model, name))
-        return maker.entity(KeyDesign(None, (sources[0],), tuple(sources[1:])), keys)
+        sources = [self._source(builder, table, attribute, templates, name) for attribute in names]
+        keys = tuple(self._keys(builder, table, templates, model, name))
+        return builder.entity(KeyDesign(None, (sources[0],), tuple(sources[1:])), keys)
 
     def _keys(
         self,
-        maker: EntityBuilder,
+        builder: EntityBuilder,
         table: TableDesign,
         templates: Mapping[str, str],
         model: Mapping[str, Any],
@@ -270,42 +274,44 @@ class _Schema:
                 for attribute in index.attributes
                 if attribute not in table.settings.key_names
             ):
-                hash_ = tuple(self._source(maker, table, each, templates, name) for each in index.hash)
-                range_ = tuple(self._source(maker, table, each, templates, name) for each in index.range)
+                hash_ = tuple(self._source(builder, table, each, templates, name) for each in index.hash)
+                range_ = tuple(self._source(builder, table, each, templates, name) for each in index.range)
                 fields = [
                     found
                     for source in (*hash_, *range_)
                     for each in source.fields
-                    if (found := maker.find(each))
+                    if (found := builder.find(each))
                 ]
                 yield KeyDesign(index.name, hash_, range_, sparse=any(field.nullable for field in fields))
 
     def _source(
         self,
-        maker: EntityBuilder,
+        builder: EntityBuilder,
         table: TableDesign,
         attribute: str,
         templates: Mapping[str, str],
         name: str,
     ) -> SourceDesign:
         place = f"models.{name}.{attribute}"
-        return maker.source(attribute, table.key_types[attribute], templates.get(attribute), place)
+        return builder.source(attribute, table.key_types[attribute], templates.get(attribute), place)
 
     def _template(self, value: str, name: str, model: Mapping[str, Any]) -> str:
         """Return a value template as ours spells it; `${_type}` is the model's name, `${n:8}` is padded."""
         tag = as_text(self.params.get("typeField")) or _TAG
 
-        def spelled(found: re.Match[str]) -> str:
+        def render_placeholder(found: re.Match[str]) -> str:
             field, size, pad = found[1], found[2], found[3]
             if field == tag:
                 return name
             number = self._kind(self.read.object(model.get(field), name))[0] == "N"
             return f"{{{field}:0{size}}}" if number and size and pad in (None, "0") else f"{{{field}}}"
 
-        return _VALUE.sub(spelled, value.replace("{", "\0{").replace("$\0{", "${").replace("\0{", "{{"))
+        return _VALUE.sub(
+            render_placeholder, value.replace("{", "\0{").replace("$\0{", "${").replace("\0{", "{{")
+        )
 
     def _field(
-        self, maker: EntityBuilder, name: str, raw: Mapping[str, Any], model: str, *, padded: bool
+        self, builder: EntityBuilder, name: str, raw: Mapping[str, Any], model: str, *, padded: bool
     ) -> None:
         place = f"models.{model}.{name}"
         tag, word = self._kind(raw, place)
@@ -325,7 +331,7 @@ class _Schema:
             self.report.add(place, "what is inside it is not read")
         if raw.get("ttl") is True:
             tag, word = "N", "epoch-seconds"
-        told: dict[str, Any] = {
+        settings: dict[str, Any] = {
             "type": word,
             "required": required,
             "nullable": not required,
@@ -334,20 +340,20 @@ class _Schema:
             "description": as_text(raw.get("description")) or "",
         }
         if padded and tag == "N":  # a number that is padded has no fraction
-            told |= {"type": "int", "key_kind": "int"}
+            settings |= {"type": "int", "key_kind": "int"}
         if choices and tag == "S":
-            told["choices"] = choices
-        made: FieldDesign = maker.field(attribute, tag, name=name, **told)
-        if made.attribute != attribute or (made.name != name and maker.find(name) is not made):
-            self.report.add(place, f"it is called {made.name} here")
+            settings["choices"] = choices
+        field: FieldDesign = builder.field(attribute, tag, name=name, **settings)
+        if field.attribute != attribute or (field.name != name and builder.find(name) is not field):
+            self.report.add(place, f"it is called {field.name} here")
 
     def _kind(self, raw: Mapping[str, Any], place: str = "") -> tuple[str, str]:
-        told = (as_text(raw.get("type")) or "string").lower()
-        if told == "date":
+        type_name = (as_text(raw.get("type")) or "string").lower()
+        if type_name == "date":
             return ("S", "datetime") if self.params.get("isoDates") is True else ("N", "epoch-milliseconds")
-        if told not in _TYPES and place:
-            self.report.add(place, f"{show_value(told)} is no type that is known; string is taken")
-        return _TYPES.get(told, ("S", "text"))
+        if type_name not in _TYPES and place:
+            self.report.add(place, f"{show_value(type_name)} is no type that is known; string is taken")
+        return _TYPES.get(type_name, ("S", "text"))
 
 
 def _elements(hash_: str, range_: str | None) -> list[dict[str, str]]:

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from tavola.iac.formats.import_result import ImportReport
-from tavola.iac.formats.unresolved import as_plain_data, as_text
-from tavola.iac.formats.value_reader import ValueReader, parse_switch, show_value
+from tavola.iac.formats.source_values import ValueReader, as_plain_data, as_text, parse_switch, show_value
 from tavola.model import ModelError, Scaling
 from tavola.model.document import Consumer, Policy, TableDesign
 

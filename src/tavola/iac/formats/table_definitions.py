@@ -10,10 +10,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal, cast, get_args
 
-from tavola.iac.formats.errors import FormatRefused
-from tavola.iac.formats.import_result import ImportReport
-from tavola.iac.formats.unresolved import as_plain_data, as_text
-from tavola.iac.formats.value_reader import ValueReader, python_label, require_name, show_value
+from tavola.iac.formats.import_result import FormatRefused, ImportReport
+from tavola.iac.formats.source_values import (
+    ValueReader,
+    as_plain_data,
+    as_text,
+    python_label,
+    require_name,
+    show_value,
+)
 from tavola.limits import RECOVERY_DAYS_MAX, RECOVERY_DAYS_MIN
 from tavola.model import TableSettings
 from tavola.model.document import IndexDesign, TableDesign

@@ -6,21 +6,180 @@ the registry's `dynamodb-table`.
 
 from __future__ import annotations
 
+import re
+from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from tavola.iac.formats.errors import FormatRefused
-from tavola.iac.formats.hcl import Evaluator, HclBlock, follow_steps
+from tavola.iac.formats.file_text import parse_json, read_text
+from tavola.iac.formats.hcl import Evaluator, HclBlock, follow_steps, parse_hcl
 from tavola.iac.formats.hcl_functions import check_size
-from tavola.iac.formats.import_result import ImportReport, ImportResult
-from tavola.iac.formats.lazy_values import LazyValues
+from tavola.iac.formats.import_result import FormatRefused, ImportReport, ImportResult
 from tavola.iac.formats.related_resources import stream_arn, table_arn
-from tavola.iac.formats.terraform_documents import DOCUMENT, render_policy_json
-from tavola.iac.formats.terraform_registry import expand_registry_module, is_registry_module
-from tavola.iac.formats.terraform_resources import TABLE, TerraformResource, design_of_resources
-from tavola.iac.formats.tracked_mapping import track
-from tavola.iac.formats.unresolved import Unresolved, as_text
-from tavola.iac.formats.value_reader import python_label, show_value
+from tavola.iac.formats.source_values import (
+    LazyValues,
+    Unresolved,
+    ValueReader,
+    as_text,
+    parse_switch,
+    python_label,
+    report_unread,
+    show_value,
+    track,
+)
+from tavola.iac.formats.terraform_resources import (
+    DOCUMENT,
+    TABLE,
+    TerraformResource,
+    design_of_resources,
+    render_policy_json,
+)
+
+_SOURCE = re.compile(
+    r"(?:(?:app|registry)\.terraform\.io/)?terraform-aws-modules/dynamodb-table/aws"
+    r"|(?:git::)?(?:https://|ssh://git@|git@)?github\.com[/:]terraform-aws-modules/terraform-aws-dynamodb-table(?:\.git)?(?:\?.*)?"
+)
+_SAME = (
+    *(
+        "name",
+        "hash_key",
+        "range_key",
+        "read_capacity",
+        "write_capacity",
+        "stream_enabled",
+        "stream_view_type",
+    ),
+    *("table_class", "deletion_protection_enabled", "tags"),
+)
+_SCALING = {"Read": "autoscaling_read", "Write": "autoscaling_write"}
+_BESIDE = ("source", "version", "providers", "depends_on", "count", "for_each", "timeouts", "region")
+
+
+def is_registry_module(source: str) -> bool:
+    """Tell whether a module's source is the registry's module for tables."""
+    return _SOURCE.fullmatch(source) is not None
+
+
+def expand_registry_module(
+    values: Mapping[str, Any], label: str, place: str, report: ImportReport
+) -> Iterator[TerraformResource]:
+    """Give the table that a call of the module makes, and the targets of its auto scaling."""
+    if parse_switch(values.get("create_table", True)) is False:
+        report.add(place, "its create_table is false, so it makes no table; left out")
+        return
+    name = values.get("name")
+    if name is None:
+        report.add(place, "it says no name; its address is taken")
+        name = place
+    made = {
+        **{argument: values.get(argument) for argument in _SAME},
+        "name": name,
+        "billing_mode": values.get("billing_mode") or "PAY_PER_REQUEST",
+        "attribute": values.get("attributes"),
+        "global_secondary_index": values.get("global_secondary_indexes"),
+        "local_secondary_index": values.get("local_secondary_indexes"),
+        "replica": values.get("replica_regions"),
+        "ttl": [{"attribute_name": values.get("ttl_attribute_name"), "enabled": values.get("ttl_enabled")}],
+        "point_in_time_recovery": [
+            {
+                "enabled": values.get("point_in_time_recovery_enabled"),
+                "recovery_period_in_days": values.get("point_in_time_recovery_period_in_days"),
+            }
+        ],
+        "server_side_encryption": [
+            {
+                "enabled": values.get("server_side_encryption_enabled"),
+                "kms_key_arn": values.get("server_side_encryption_kms_key_arn"),
+            }
+        ],
+    }
+    yield TerraformResource(TABLE, label, place, track(made))
+    if parse_switch(values.get("autoscaling_enabled")):
+        yield from _scaling(values, as_text(name) or "", label, place, ValueReader(report))
+    report_unread(values, place, report, ignore=_BESIDE)
+
+
+def _scaling(
+    values: Mapping[str, Any], name: str, label: str, place: str, read: ValueReader
+) -> Iterator[TerraformResource]:
+    meant = read.object(values.get("autoscaling_defaults"), f"{place}.autoscaling_defaults")
+    for word, argument in _SCALING.items():
+        told = read.object(values.get(argument), f"{place}.{argument}")
+        if not told:
+            continue
+        own = ChainMap(dict(told), dict(meant))
+        whose = {
+            "resource_id": f"table/{name}",
+            "scalable_dimension": f"dynamodb:table:{word}CapacityUnits",
+        }
+        fixed = values.get(f"{word.lower()}_capacity")
+        bounds = {"min_capacity": own.get("min_capacity", fixed), "max_capacity": own.get("max_capacity")}
+        aim = [{"target_value": own.get("target_value", 70)}]
+        where = f"{place}.{argument}"
+        yield TerraformResource("aws_appautoscaling_target", label, where, track({**whose, **bounds}))
+        aimed = {**whose, "target_tracking_scaling_policy_configuration": aim}
+        yield TerraformResource("aws_appautoscaling_policy", label, where, track(aimed))
+
+
+FILES_MAX = 500
+_OVERRIDES = ("override.tf", "_override.tf")
+
+
+def read_terraform_folder(folder: Path) -> ImportResult:
+    """Return the design of the tables that the files of a folder make; those that are not read are told."""
+    report = ImportReport()
+    paths = sorted(folder.glob("*.tf"))
+    if not paths:
+        raise FormatRefused(
+            "there is no file ending in .tf in the folder; name a folder of Terraform's, or a file"
+        )
+    if len(paths) > FILES_MAX:
+        raise FormatRefused(
+            f"there are more than {FILES_MAX} files in the folder; name the folder of one design"
+        )
+    for path in (each for each in paths if each.name.endswith(_OVERRIDES)):
+        report.add(path.name, "what it overrides is not followed; a plan (`terraform show -json`) has it")
+    for path in sorted(folder.glob("*.tf.json")):
+        report.add(path.name, "Terraform in JSON is not read; a plan (`terraform show -json`) has it")
+    blocks = [_hcl(path) for path in paths if not path.name.endswith(_OVERRIDES)]
+    settings = {name: value for path in _settings(folder) for name, value in _values(path)}
+    return read_terraform(blocks, settings, report)
+
+
+def _settings(folder: Path) -> Iterator[Path]:
+    """Give the files of values that Terraform takes by itself, the last the strongest."""
+    own = [folder / "terraform.tfvars", folder / "terraform.tfvars.json"]
+    yield from (path for path in own if path.exists())
+    yield from sorted([*folder.glob("*.auto.tfvars"), *folder.glob("*.auto.tfvars.json")])
+
+
+def _values(path: Path) -> Iterator[tuple[str, Any]]:
+    if path.suffix == ".json":
+        try:
+            found = parse_json(read_text(path))
+        except FormatRefused as refused:
+            raise refused.within(str(path)) from refused
+        if not isinstance(found, Mapping):
+            raise FormatRefused("it is no object of values; mend it", file=str(path))
+        yield from found.items()
+        return
+    block = _hcl(path)
+    evaluator = Evaluator(_no_reference)
+    for name, node in block.attributes.items():
+        yield name, evaluator.value(node, block.text)
+
+
+def _hcl(path: Path) -> HclBlock:
+    try:
+        return parse_hcl(read_text(path, may_be_empty=True))
+    except FormatRefused as refused:
+        raise refused.within(str(path)) from refused
+
+
+def _no_reference(steps: tuple[str, ...]) -> Any:
+    raise KeyError(steps)
+
 
 FORMAT = "terraform"
 INSTANCES_MAX = 200  # of one resource, by count or for_each

@@ -10,13 +10,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tavola.iac.formats.errors import FormatRefused
-from tavola.iac.formats.import_result import ImportReport, ImportResult
+from tavola.iac.formats.import_result import FormatRefused, ImportReport, ImportResult
 from tavola.iac.formats.related_resources import stream_arn, table_arn
-from tavola.iac.formats.terraform_documents import DOCUMENT, render_policy_json
-from tavola.iac.formats.terraform_resources import TABLE, TerraformResource, design_of_resources
-from tavola.iac.formats.tracked_mapping import track
-from tavola.iac.formats.unresolved import Unresolved, as_text
+from tavola.iac.formats.source_values import Unresolved, as_text, track
+from tavola.iac.formats.terraform_resources import (
+    DOCUMENT,
+    TABLE,
+    TerraformResource,
+    design_of_resources,
+    render_policy_json,
+)
 
 FORMAT = "terraform-json"
 _INDEX = re.compile(r"\[[^\]]*\]")

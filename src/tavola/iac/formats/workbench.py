@@ -12,14 +12,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tavola.iac.formats.errors import FormatRefused
-from tavola.iac.formats.import_result import ImportReport, ImportResult, SampleItem
+from tavola.iac.formats.import_result import FormatRefused, ImportReport, ImportResult, SampleItem
 from tavola.iac.formats.related_resources import ScalingTarget, add_scaling
 from tavola.iac.formats.sample_items import read_item, select_storable
+from tavola.iac.formats.source_values import (
+    TrackedMapping,
+    ValueReader,
+    as_plain_data,
+    as_text,
+    report_unread,
+    require_name,
+    show_value,
+)
 from tavola.iac.formats.table_definitions import give_tables_unique_names, read_table
-from tavola.iac.formats.tracked_mapping import TrackedMapping, report_unread
-from tavola.iac.formats.unresolved import as_plain_data, as_text
-from tavola.iac.formats.value_reader import ValueReader, require_name, show_value
 from tavola.iac.formats.workbench_entities import EntitiesReader, Facet
 from tavola.model.document import Design, TableDesign
 from tavola.values import TAGS, Item

@@ -9,10 +9,8 @@ from typing import Any
 
 from tavola.iac.formats.entity_builder import EntityBuilder, escape_braces
 from tavola.iac.formats.import_result import ImportReport, SampleItem
-from tavola.iac.formats.sample_items import key_text
-from tavola.iac.formats.sample_keys import find_discriminator, guess_delimiter, guess_template
-from tavola.iac.formats.unresolved import as_text
-from tavola.iac.formats.value_reader import python_label
+from tavola.iac.formats.sample_items import find_discriminator, guess_delimiter, guess_template, key_text
+from tavola.iac.formats.source_values import as_text, python_label
 from tavola.model.document import EntityDesign, KeyDesign, SourceDesign, TableDesign
 from tavola.values import Item
 

@@ -6,16 +6,264 @@ only the Workbench understands.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from dataclasses import fields
 from typing import Any
 
+from tavola.iac.formats.entity_builder import FIELD_TYPES
 from tavola.iac.formats.import_result import FormatNote, ImportReport, SampleItem
-from tavola.iac.formats.sample_items import key_text
+from tavola.iac.formats.sample_items import canonical_key, guess_delimiter, key_text, read_item
+from tavola.iac.formats.source_values import python_label
 from tavola.iac.formats.workbench import DATA_ACCESS, SERVICE, read_workbench
-from tavola.iac.formats.workbench_losses import note_losses
-from tavola.iac.formats.workbench_merging import merge_models
-from tavola.model.document import Design, EntityDesign, IndexDesign, SourceDesign, TableDesign
+from tavola.iac.formats.workbench_entities import is_constant
+from tavola.model.document import (
+    Design,
+    EntityDesign,
+    FieldDesign,
+    IndexDesign,
+    KeyDesign,
+    SourceDesign,
+    TableDesign,
+)
 from tavola.values import Item
+
+_SETTINGS = {
+    "ttl": "TTL",
+    "stream": "the stream",
+    "recovery": "point-in-time recovery",
+    "encryption": "the KMS key",
+    "deletion_protection": "deletion protection",
+    "tags": "tags",
+    "replicas": "replicas",
+}
+_ENTITY = {
+    "description": "its description",
+    "immutable": "that its items are never written again",
+    "items": "how many there are",
+    "patterns": "access patterns",
+    "writes": "writes",
+}
+_KNOWN_OF_FIELDS = ("name", "attribute", "type", "tags", "required", "nullable", "key_kind")
+
+
+def note_losses(
+    design: Design, sampled: Collection[str], report: ImportReport, *, guesses: bool = True
+) -> None:
+    """Tell what of a design a model has no place for; `sampled` are entities whose items are in it, and show more.
+
+    Without `guesses` the model has the aliases that keys were guessed from, which are guessed from again.
+    """
+    for table in design.tables:
+        _note_table(table, report)
+        for entity in table.entities:
+            _note_entity(table, entity, entity.name in sampled, report, guesses=guesses)
+    for what, several in (
+        ("needs", design.needs),
+        ("policies", design.policies),
+        ("ignored findings", design.ignores),
+        ("views", design.views),
+    ):
+        if several:
+            report.add("", f"a model has no place for {what}; {len(several)} left out")
+
+
+def _note_table(table: TableDesign, report: ImportReport) -> None:
+    settings = table.settings
+    lost = [words for name, words in _SETTINGS.items() if getattr(settings, name)]
+    if settings.table_class != "STANDARD":
+        lost.append("the table class")
+    if settings.recovery_days != 35:
+        lost.append("how many days of recovery")
+    if settings.tag is not None:
+        lost.append("the attribute that tells entities apart")
+    for what, several in (("stream consumers", table.consumers), ("collections", table.collections)):
+        if several:
+            lost.append(what)
+    if table.description:
+        lost.append("its description")
+    if table.label != python_label(table.name):
+        lost.append(f"the name {table.label}")
+    if not table.foreign:
+        lost.append("how Tavola writes and keeps its keys")
+    aliases = [
+        source.template.source if source.template is not None else source.field or ""
+        for entity in table.entities
+        if entity.key is not None
+        for source in entity.key.sources
+    ]
+    if guess_delimiter(aliases) != settings.delimiter:
+        lost.append(f"the delimiter {settings.delimiter}")
+    if lost:
+        report.add(table.name, f"a model has no place for {', '.join(lost)}; left out")
+    for index in table.indexes:
+        if index.local:
+            report.add(index.name, "a model has no local indexes; it is left out")
+        elif index.label != python_label(index.name, "index"):
+            report.add(index.name, f"a model has no place for the name {index.label}; it is left out")
+
+
+def _note_entity(
+    table: TableDesign, entity: EntityDesign, sampled: bool, report: ImportReport, *, guesses: bool
+) -> None:
+    lost = [words for name, words in _ENTITY.items() if getattr(entity, name)]
+    if entity.version != 1:
+        lost.append("its schema's version")
+    if entity.stale != "read":
+        lost.append("what updates do that cannot know its keys")
+    if entity.primary is not None and (entity.primary.access is not None or entity.primary.name != "Key"):
+        lost.append("how often its key is asked for")
+    ranges = () if entity.key is None else entity.key.range
+    lost += [
+        f"that {source.field} is a field"
+        for source in ranges
+        if source.field not in (None, source.attribute) and is_constant(source.field or "")
+    ]
+    if entity.name != python_label(entity.tag):
+        lost.append("its tag")
+    for key in (entity.key, *entity.keys):
+        if key is not None:
+            lost += _key_losses(key)
+            lost += (
+                ["that its key is a guess"] if guesses and any(each.guessed for each in key.sources) else []
+            )
+    shown = [each for key in entity.keys for each in _sample_only(table, key)]
+    absent = [each.name for each in entity.fields if each.nullable or not each.required]
+    if absent:
+        shown.append(f"that {', '.join(absent)} may be absent")
+    if sampled and shown:
+        report.add(entity.name, f"its sample items alone show {', '.join(shown)}")
+    elif shown:
+        lost += shown
+    typed = sorted({each.type for each in entity.fields if _has_own_type(each)})
+    if typed:
+        lost.append(f"the types {', '.join(typed)}")
+    more = [each.name for each in entity.fields if _has_more_settings(each)]
+    if more:
+        lost.append(f"what else is said of {', '.join(more)}")
+    if lost:
+        report.add(entity.name, f"a model has no place for {', '.join(dict.fromkeys(lost))}; left out")
+
+
+def _key_losses(key: KeyDesign) -> Iterable[str]:
+    if key.shards is not None:
+        yield "shards"
+    if key.members:
+        yield f"which values put it into {key.index}"
+
+
+def _sample_only(table: TableDesign, key: KeyDesign) -> Iterable[str]:
+    """Give what only the items of a model can show of a key."""
+    if key.sparse:
+        yield f"that it may be absent from {key.index}"
+    for source in key.sources:
+        if source.template is not None and source.attribute not in table.settings.key_names:
+            yield f"the template of {source.attribute}, {source.template.source}"
+
+
+def _has_own_type(field: FieldDesign) -> bool:
+    return len(field.tags) != 1 or field.type != FIELD_TYPES.get(field.tags[0])
+
+
+def _has_more_settings(field: FieldDesign) -> bool:
+    meant: Any = FieldDesign("", "", "", ())
+    return (field.name != field.attribute and not field.attribute.isidentifier()) or any(
+        getattr(field, each.name) != getattr(meant, each.name)
+        for each in fields(FieldDesign)
+        if each.name not in _KNOWN_OF_FIELDS
+    )
+
+
+_NAMES = {
+    "DataModel": "TableName",
+    "NonKeyAttributes": "AttributeName",
+    "GlobalSecondaryIndexes": "IndexName",
+    "TableFacets": "FacetName",
+}
+_ABSENT: Any = object()
+
+Name = Callable[[Any], Hashable]
+"""What tells an element of a list from the others; None of one that has no name."""
+
+
+def merge_models(
+    before: Mapping[str, Any], after: Mapping[str, Any], onto: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return a model with the changes that lead from `before` to `after`, and all else as it is in `onto`."""
+    return _objects(before, after, onto, ())
+
+
+def _merged(member: str, before: Any, after: Any, onto: Any, keys: tuple[str, ...]) -> Any:
+    if before == after:
+        return onto
+    if isinstance(after, Mapping) and isinstance(before, Mapping) and isinstance(onto, Mapping):
+        return _objects(before, after, onto, keys)
+    if isinstance(after, list) and isinstance(before, list) and isinstance(onto, list):
+        return _lists(before, after, onto, _naming(member, keys), keys)
+    return after
+
+
+def _objects(
+    before: Mapping[str, Any], after: Mapping[str, Any], onto: Mapping[str, Any], keys: tuple[str, ...]
+) -> dict[str, Any]:
+    own = _keys_of(after)
+    merged = dict(onto)
+    for name in dict.fromkeys((*before, *after)):
+        if name not in after:
+            merged.pop(name, None)
+            continue
+        found = _merged(name, before.get(name, _ABSENT), after[name], onto.get(name, _ABSENT), own or keys)
+        if found is not _ABSENT:
+            merged[name] = found
+    return merged
+
+
+def _lists(
+    before: list[Any], after: list[Any], onto: list[Any], name: Name, keys: tuple[str, ...]
+) -> list[Any]:
+    """Return a list whose elements are merged by their names; what has none, or is in neither model, stays."""
+    old = {name(each): each for each in before}
+    new = {name(each): each for each in after}
+    merged: list[Any] = []
+    met: set[Hashable] = set()
+    for each in onto:
+        own = name(each)
+        if own is None or (own not in old and own not in new) or own in met:
+            if own not in met or own in new:
+                merged.append(each)
+            continue
+        met.add(own)
+        if own in new:
+            merged.append(_merged("", old.get(own, _ABSENT), new[own], each, keys))
+    return [*merged, *(each for own, each in new.items() if own not in met and old.get(own) != each)]
+
+
+def _naming(member: str, keys: tuple[str, ...]) -> Name:
+    if member == "TableData":
+        return lambda each: _item_key(each, keys)
+    word = _NAMES.get(member, "")
+
+    def name(each: Any) -> Hashable:
+        if isinstance(each, Mapping):
+            found = each.get(word)
+            return found if isinstance(found, str) else None
+        return each if isinstance(each, str) else None
+
+    return name
+
+
+def _keys_of(table: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the attributes of a table's key; none of what is no table."""
+    found = table.get("KeyAttributes") if "TableName" in table else None
+    return tuple(each["AttributeName"] for each in found.values()) if isinstance(found, Mapping) else ()
+
+
+def _item_key(raw: Any, keys: tuple[str, ...]) -> Hashable:
+    item = read_item(raw, "", ImportReport()) or {}
+    if not keys or not all(name in item for name in keys):
+        return None
+    return json.dumps([canonical_key(item[name]) for name in keys])
+
 
 VERSION = "3.0"
 _ROLE = "AWSServiceRoleForApplicationAutoScaling_DynamoDBTable"

@@ -36,14 +36,14 @@ class TemplateLoader(yaml.SafeLoader):
                     )
                 seen.add(key.value)
         self.flatten_mapping(node)
-        found: dict[Hashable, Any] = {}
+        members: dict[Hashable, Any] = {}
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 raise yaml.constructor.ConstructorError(
                     None, None, "a name is text, and neither a list nor a mapping", key.start_mark
                 )
-            found[key.value] = self.construct_object(value, deep=True)
-        return found
+            members[key.value] = self.construct_object(value, deep=True)
+        return members
 
 
 def _function(loader: TemplateLoader, suffix: str, node: yaml.Node) -> dict[str, Any]:

@@ -5,7 +5,6 @@ an auto scaled table are separate resources, so that changes made by scaling can
 plan never destroys tables and keys.
 """
 
-from tavola.iac.terraform.migration import index_steps
-from tavola.iac.terraform.module import render_terraform, terraform_files
+from tavola.iac.terraform.module import index_steps, render_terraform, terraform_files
 
 __all__ = ["index_steps", "render_terraform", "terraform_files"]

@@ -1,4 +1,4 @@
-"""Access of a module: policies by role, and the endpoint that keeps traffic in a private network."""
+"""Access to a module's tables: policies by role, and a VPC endpoint."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tavola.iac.plan import InfrastructurePlan
 from tavola.iac.terraform.hcl import Entry, HclExpression, OutputBlock, Value, append_text, prefix_name
 from tavola.iac.terraform.scope import ACCOUNT, REGION, ModuleNames, block, data, resource, tag_entries
 
-NAME_MAX = 60  # of a table in a name of IAM, which has 128 characters at most
+NAME_MAX = 60  # of a table within an IAM name, which has at most 128 characters
 
 
 def statement(*body: Entry) -> OutputBlock:
@@ -19,7 +19,7 @@ def statement(*body: Entry) -> OutputBlock:
 
 
 def grant_statement(grant: Grant, scope: ModuleNames, *principals: OutputBlock) -> OutputBlock:
-    """Return what a grant allows or refuses, as a statement."""
+    """Return a grant as a statement."""
     resources: list[Value] = [scope.arn(reference) for reference in grant.references]
     effect: tuple[Entry, ...] = () if grant.effect == "Allow" else (("effect", grant.effect),)
     return statement(
@@ -29,15 +29,15 @@ def grant_statement(grant: Grant, scope: ModuleNames, *principals: OutputBlock) 
         ("resources", resources),
         *principals,
         *(
-            block("condition", ("test", told.operator), ("variable", told.key), ("values", list(told.values)))
-            for told in grant.conditions
+            block("condition", ("test", each.operator), ("variable", each.key), ("values", list(each.values)))
+            for each in grant.conditions
         ),
     )
 
 
 def policy_blocks(plan: InfrastructurePlan, scope: ModuleNames) -> Iterator[OutputBlock]:
-    """Give a policy for each role; who has the role is for the account to say."""
-    begun = shorten(plan.tables[0].name, NAME_MAX)
+    """Yield a policy for each role; the account attaches it to principals."""
+    base_name = shorten(plan.tables[0].name, NAME_MAX)
     for policy in plan.policies:
         name, document = scope.id("policy", policy.name), scope.document(policy.name)
         grants = (grant_statement(grant, scope) for grant in policy.grants)
@@ -45,7 +45,7 @@ def policy_blocks(plan: InfrastructurePlan, scope: ModuleNames) -> Iterator[Outp
         yield resource(
             "aws_iam_policy",
             name,
-            ("name", prefix_name(f"{begun}-{policy.name}")),
+            ("name", prefix_name(f"{base_name}-{policy.name}")),
             ("description", policy.description),
             ("policy", HclExpression(f"data.aws_iam_policy_document.{document}.json")),
             *tag_entries(plan.tags),
@@ -53,26 +53,32 @@ def policy_blocks(plan: InfrastructurePlan, scope: ModuleNames) -> Iterator[Outp
 
 
 def endpoint_blocks(plan: InfrastructurePlan, scope: ModuleNames) -> Iterator[OutputBlock]:
-    """Give a gateway endpoint through which this account reaches these tables, over TLS, and nothing else.
+    """Yield a gateway endpoint that permits only this account and these tables, over TLS.
 
-    What a policy of the plan allows of no table in particular, such as a list of backups, goes through as well.
+    It also permits actions that a policy of the plan allows without naming a table, such as listing backups.
     """
     arns = [scope.table(table.name, "arn") for table in plan.tables]
     everyone = block("principals", ("type", "*"), ("identifiers", ["*"]))
     resources: list[Value] = [each for arn in arns for each in (arn, append_text(arn, "/*"))]
     document = scope.document("tables", "endpoint")
-    ours = block(
+    this_account = block(
         "condition", ("test", "StringEquals"), ("variable", "aws:PrincipalAccount"), ("values", [ACCOUNT])
     )
     statements = [
         statement(
-            ("sid", "TheseTables"), ("actions", ["dynamodb:*"]), ("resources", resources), everyone, ours
+            ("sid", "TheseTables"),
+            ("actions", ["dynamodb:*"]),
+            ("resources", resources),
+            everyone,
+            this_account,
         )
     ]
     if plan.unscoped_actions:
         actions: list[Value] = list(plan.unscoped_actions)
         statements.append(
-            statement(("sid", "OfNoTable"), ("actions", actions), ("resources", ["*"]), everyone, ours)
+            statement(
+                ("sid", "OfNoTable"), ("actions", actions), ("resources", ["*"]), everyone, this_account
+            )
         )
     yield data(
         "aws_iam_policy_document",

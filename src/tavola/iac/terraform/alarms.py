@@ -1,4 +1,4 @@
-"""Alarms of a module: one resource for each kind, with a row for each table, index or function that it watches."""
+"""The alarms of a module: one resource per rule, with an instance for each table, index or function."""
 
 from __future__ import annotations
 
@@ -13,53 +13,53 @@ from tavola.iac.terraform.scope import ModuleNames, block, resource, tag_entries
 
 
 def alarm_blocks(plan: InfrastructurePlan, scope: ModuleNames) -> Iterator[OutputBlock]:
-    """Give the alarms of a plan, kind by kind."""
-    for watch, alarms in groupby(plan.alarms, lambda alarm: alarm.rule):
+    """Yield the alarms of a plan, grouped by rule."""
+    for rule, alarms in groupby(plan.alarms, lambda alarm: alarm.rule):
         yield resource(
             "aws_cloudwatch_metric_alarm",
-            snake(watch.kind),
-            *_alarm(watch, list(alarms), scope),
+            snake(rule.kind),
+            *_alarm(rule, list(alarms), scope),
             *tag_entries(plan.tags),
         )
 
 
-def _alarm(watch: AlarmRule, alarms: list[Alarm], scope: ModuleNames) -> Iterator[Entry]:
-    watched = any(alarm.dimensions for alarm in alarms)
-    if watched:
+def _alarm(rule: AlarmRule, alarms: list[Alarm], scope: ModuleNames) -> Iterator[Entry]:
+    has_dimensions = any(alarm.dimensions for alarm in alarms)
+    if has_dimensions:
         yield "for_each", {alarm.name: _dimensions(alarm, scope) for alarm in alarms}
         yield None
     yield (
         "alarm_name",
-        HclExpression('"${var.prefix}${each.key}"') if watched else prefix_name(alarms[0].name),
+        HclExpression('"${var.prefix}${each.key}"') if has_dimensions else prefix_name(alarms[0].name),
     )
-    yield "alarm_description", watch.description
-    if not watch.operations:
-        yield "namespace", watch.namespace
-        yield "metric_name", watch.metric
-        if watched:
+    yield "alarm_description", rule.description
+    if not rule.operations:
+        yield "namespace", rule.namespace
+        yield "metric_name", rule.metric
+        if has_dimensions:
             yield "dimensions", HclExpression("each.value")
-        yield "statistic", watch.statistic
-        yield "period", watch.period_s
+        yield "statistic", rule.statistic
+        yield "period", rule.period_s
     yield "comparison_operator", "GreaterThanThreshold"
-    yield "threshold", watch.threshold
-    yield "evaluation_periods", watch.periods
-    yield "datapoints_to_alarm", watch.breaching_periods
+    yield "threshold", rule.threshold
+    yield "evaluation_periods", rule.periods
+    yield "datapoints_to_alarm", rule.breaching_periods
     yield "treat_missing_data", "notBreaching"
     yield "alarm_actions", HclExpression("var.alarm_topic_arns")
     yield "ok_actions", HclExpression("var.alarm_topic_arns")
-    if watch.operations:
-        yield from _added_up(watch)
+    if rule.operations:
+        yield from _sum_operations(rule)
 
 
-def _added_up(watch: AlarmRule) -> Iterator[Entry]:
+def _sum_operations(rule: AlarmRule) -> Iterator[Entry]:
     yield block(
         "metric_query",
         ("id", "total"),
         ("expression", "SUM(METRICS())"),
-        ("label", watch.metric),
+        ("label", rule.metric),
         ("return_data", True),
     )
-    operations: list[Value] = list(watch.operations)
+    operations: list[Value] = list(rule.operations)
     yield OutputBlock(
         "dynamic",
         ("metric_query",),
@@ -70,11 +70,11 @@ def _added_up(watch: AlarmRule) -> Iterator[Entry]:
                 ("id", HclExpression('"m${metric_query.key}"')),
                 block(
                     "metric",
-                    ("namespace", watch.namespace),
-                    ("metric_name", watch.metric),
+                    ("namespace", rule.namespace),
+                    ("metric_name", rule.metric),
                     ("dimensions", HclExpression("merge(each.value, { Operation = metric_query.value })")),
-                    ("period", watch.period_s),
-                    ("stat", watch.statistic),
+                    ("period", rule.period_s),
+                    ("stat", rule.statistic),
                 ),
             ),
         ),
@@ -82,16 +82,16 @@ def _added_up(watch: AlarmRule) -> Iterator[Entry]:
 
 
 def _dimensions(alarm: Alarm, scope: ModuleNames) -> dict[str, Value]:
-    return {name: _value(name, told, scope) for name, told in alarm.dimensions}
+    return {name: _value(name, value, scope) for name, value in alarm.dimensions}
 
 
-def _value(name: str, told: str, scope: ModuleNames) -> Value:
+def _value(name: str, value: str, scope: ModuleNames) -> Value:
     match name:
         case "TableName":
-            return scope.table(told, "name")
+            return scope.table(value, "name")
         case "FunctionName":
-            return HclExpression(f"aws_lambda_function.{scope.function(told)}.function_name")
+            return HclExpression(f"aws_lambda_function.{scope.function(value)}.function_name")
         case "QueueName":
-            return scope.destination(told, "sqs", "name")
+            return scope.destination(value, "sqs", "name")
         case _:
-            return told
+            return value

@@ -1,4 +1,4 @@
-"""Consumers of a module: the function that reads a stream, its role, its mapping, and where its failures go."""
+"""The stream consumers of a module: functions, roles, event source mappings and failure destinations."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tavola.iac.consumer_plan import FAILURE_ACTIONS, LOG_ACTIONS
 from tavola.iac.plan import LOG_DAYS, QUEUE_SECONDS, RUNTIME, ConsumerPlan
 from tavola.iac.terraform.access import grant_statement, statement
 from tavola.iac.terraform.hcl import (
@@ -19,23 +20,23 @@ from tavola.iac.terraform.hcl import (
 )
 from tavola.iac.terraform.scope import ModuleNames, block, data, resource, tag_entries
 
-PREFIX_MAX = 24  # a queue's name has 80 characters, of which `-failures-` takes 10, what Terraform adds 26, a prefix 20
+PREFIX_MAX = 24  # a queue's name has 80 characters: `-failures-` takes 10, Terraform's suffix 26, the module's prefix 20
 
 
 def code_variable(consumer: ConsumerPlan, scope: ModuleNames) -> str:
-    """Return the variable that says where a function's code is."""
+    """Return the variable with the S3 key of a function's code."""
     return f"{scope.function(consumer.function)}_code_key"
 
 
 def policies_variable(consumer: ConsumerPlan, scope: ModuleNames) -> str:
-    """Return the variable that says which other policies a function's role has."""
+    """Return the variable with additional policies of a function's role."""
     return f"{scope.function(consumer.function)}_policy_arns"
 
 
 def consumer_blocks(
     consumer: ConsumerPlan, scope: ModuleNames, tags: Mapping[str, str]
 ) -> Iterator[OutputBlock]:
-    """Give a consumer's resources, what others refer to first; of a function that is there, its mapping."""
+    """Yield a consumer's resources, referenced ones first; for an existing function only the mapping."""
     name = scope.function(consumer.function)
     yield from _destination(consumer, name, tags)
     if not consumer.existing_function:
@@ -77,17 +78,17 @@ def _function(
 
 
 def _mapping(consumer: ConsumerPlan, name: str, scope: ModuleNames) -> Iterator[Entry]:
-    told = consumer.settings
+    settings = consumer.settings
     yield "event_source_arn", scope.table(consumer.table, "stream_arn")
     yield "function_name", consumer.existing_function or HclExpression(f"aws_lambda_function.{name}.arn")
-    yield "starting_position", told.starting
-    yield "batch_size", told.batch_size
-    yield "maximum_batching_window_in_seconds", told.window_s
-    yield "parallelization_factor", told.parallelization
-    yield "bisect_batch_on_function_error", told.bisect
-    yield "maximum_retry_attempts", told.retries
-    yield "maximum_record_age_in_seconds", told.max_age_s
-    if told.report_failures:
+    yield "starting_position", settings.starting
+    yield "batch_size", settings.batch_size
+    yield "maximum_batching_window_in_seconds", settings.window_s
+    yield "parallelization_factor", settings.parallelization
+    yield "bisect_batch_on_function_error", settings.bisect
+    yield "maximum_retry_attempts", settings.retries
+    yield "maximum_record_age_in_seconds", settings.max_age_s
+    if settings.report_failures:
         yield "function_response_types", ["ReportBatchItemFailures"]
     if consumer.patterns:
         filters = (
@@ -102,17 +103,17 @@ def _mapping(consumer: ConsumerPlan, name: str, scope: ModuleNames) -> Iterator[
         yield "depends_on", [HclExpression(f"aws_iam_role_policy.{name}")]
 
 
-def _encodable(told: Any) -> Value:
-    """Return JSON as a value of HCL, which `jsonencode` makes JSON again."""
-    match told:
+def _encodable(data: Any) -> Value:
+    """Return JSON as an HCL value, which `jsonencode` turns into JSON again."""
+    match data:
         case dict():
-            return {key: _encodable(value) for key, value in told.items()}
+            return {key: _encodable(value) for key, value in data.items()}
         case list():
-            return [_encodable(value) for value in told]
+            return [_encodable(value) for value in data]
         case str() | bool() | int():
-            return told
+            return data
         case _:
-            return HclExpression(json.dumps(told))
+            return HclExpression(json.dumps(data))
 
 
 def _role(
@@ -133,7 +134,7 @@ def _role(
     statements.append(
         statement(
             ("sid", "Logs"),
-            ("actions", ["logs:CreateLogStream", "logs:PutLogEvents"]),
+            ("actions", list(LOG_ACTIONS)),
             ("resources", logs),
         )
     )
@@ -167,16 +168,12 @@ def _role(
 
 def _failures_statement(consumer: ConsumerPlan, scope: ModuleNames) -> OutputBlock:
     arn = _destination_arn(consumer, scope)
-    actions: dict[str, list[Value]] = {
-        "sqs": ["sqs:SendMessage"],
-        "sns": ["sns:Publish"],
-        "s3": ["s3:ListBucket", "s3:PutObject"],
-    }
+    service = consumer.failure_service or "sqs"
     resources = [arn]
-    if consumer.failure_service == "s3":
+    if service == "s3":
         resources.append(append_text(arn, "/*") if isinstance(arn, HclExpression) else f"{arn}/*")
     return statement(
-        ("sid", "Failures"), ("actions", actions[consumer.failure_service or "sqs"]), ("resources", resources)
+        ("sid", "Failures"), ("actions", list(FAILURE_ACTIONS[service])), ("resources", resources)
     )
 
 
@@ -208,7 +205,7 @@ def _destination(consumer: ConsumerPlan, name: str, tags: Mapping[str, str]) -> 
         case "s3":
             bucket = HclExpression(f"aws_s3_bucket.{name}_failures.id")
             yield resource("aws_s3_bucket", f"{name}_failures", *tag_entries(tags))
-            words = (
+            settings = (
                 "block_public_acls",
                 "block_public_policy",
                 "ignore_public_acls",
@@ -218,7 +215,7 @@ def _destination(consumer: ConsumerPlan, name: str, tags: Mapping[str, str]) -> 
                 "aws_s3_bucket_public_access_block",
                 f"{name}_failures",
                 ("bucket", bucket),
-                *((word, True) for word in words),
+                *((word, True) for word in settings),
             )
         case _:
             pass

@@ -12,7 +12,7 @@ from typing import TypeAlias, Union
 
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _CLOSED = re.compile(r"\{[\w.:/ -]*\}")
-_WIDTH = 100  # of a list that stands on one line
+_WIDTH = 100  # of a list on one line
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ Value: TypeAlias = Union[
 
 @dataclass(frozen=True, slots=True)
 class OutputBlock:
-    """A block: its kind, its labels, and what it holds in order; None is an empty line. What is remarked stands above it."""
+    """A block: its kind, its labels, and its entries in order; None is an empty line. Remarks become comments above it."""
 
     kind: str
     labels: tuple[str, ...]
@@ -61,25 +61,25 @@ def render_blocks(blocks: tuple[OutputBlock, ...] | list[OutputBlock]) -> str:
 
 
 def quote(text: str) -> str:
-    """Render a text in quotes so that Terraform reads it back as it is, `${` and `%{` too."""
-    told: list[str] = []
-    for place, sign in enumerate(text):
-        if sign in "$%" and text[place + 1 : place + 2] == "{":
-            # Doubled where that is legible and every parser reads it so: before a whole `{…}`, and after no sign like it.
-            legible = _CLOSED.match(text, place + 1) and text[max(place - 1, 0) : place] != sign
-            told.append(sign * 2 if legible else f"\\u{ord(sign):04x}")
-        elif sign in _ESCAPES:
-            told.append(_ESCAPES[sign])
-        elif sign.isprintable():
-            told.append(sign)
+    """Render a text in quotes so that Terraform reads it back unchanged, including `${` and `%{`."""
+    quoted: list[str] = []
+    for position, character in enumerate(text):
+        if character in "$%" and text[position + 1 : position + 2] == "{":
+            # Double the character where that is legible and every parser agrees: before a complete `{…}`, and not after the same character.
+            legible = _CLOSED.match(text, position + 1) and text[max(position - 1, 0) : position] != character
+            quoted.append(character * 2 if legible else f"\\u{ord(character):04x}")
+        elif character in _ESCAPES:
+            quoted.append(_ESCAPES[character])
+        elif character.isprintable():
+            quoted.append(character)
         else:
-            code = ord(sign)
-            told.append(f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}")
-    return f'"{"".join(told)}"'
+            code = ord(character)
+            quoted.append(f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}")
+    return f'"{"".join(quoted)}"'
 
 
 def prefix_name(text: str) -> HclExpression:
-    """Return a name behind the prefix that whoever applies the module gives all of them."""
+    """Return a name with the module's prefix variable before it."""
     return HclExpression(f'"${{var.prefix}}{quote(text)[1:-1]}"')
 
 
@@ -101,30 +101,30 @@ def _block(block: OutputBlock, depth: int) -> Iterator[str]:
 
 
 def _body(body: tuple[Entry, ...], depth: int) -> Iterator[str]:
-    """Give the lines of a block; a block in it has empty lines around it."""
-    chain: list[tuple[str, list[str]]] = []
+    """Yield the lines of a block's entries; a nested block has empty lines around it."""
+    attributes: list[tuple[str, list[str]]] = []
     before: Entry | None = None
-    for place, entry in enumerate(body):
+    for position, entry in enumerate(body):
         if isinstance(entry, tuple):
             if isinstance(before, OutputBlock):
                 yield ""
-            chain.append((entry[0], list(_value(entry[1], depth))))
+            attributes.append((entry[0], list(_value(entry[1], depth))))
         else:
-            yield from _aligned(chain, depth)
-            chain = []
-            if place and (entry is None or before is not None):
+            yield from _align(attributes, depth)
+            attributes = []
+            if position and (entry is None or before is not None):
                 yield ""
             if isinstance(entry, OutputBlock):
                 yield from _block(entry, depth)
         before = entry
-    yield from _aligned(chain, depth)
+    yield from _align(attributes, depth)
 
 
-def _aligned(chain: list[tuple[str, list[str]]], depth: int) -> Iterator[str]:
-    """Give attributes with their signs in one column; one of several lines stands for itself, and ends a column."""
+def _align(attributes: list[tuple[str, list[str]]], depth: int) -> Iterator[str]:
+    """Yield attributes with their equals signs aligned; a value of several lines ends the aligned column."""
     lead = "  " * depth
     run: list[tuple[str, str]] = []
-    for name, lines in chain:
+    for name, lines in attributes:
         if len(lines) == 1:
             run.append((name, lines[0]))
             continue
@@ -142,7 +142,7 @@ def _column(run: list[tuple[str, str]], lead: str) -> Iterator[str]:
 
 
 def _value(value: Value, depth: int) -> Iterator[str]:
-    """Give the lines of a value; the first has no indentation, as it follows a name."""
+    """Yield the lines of a value; the first has no indentation, because it follows a name."""
     match value:
         case bool():
             yield "true" if value else "false"
@@ -168,9 +168,9 @@ def _value(value: Value, depth: int) -> Iterator[str]:
 
 def _list(values: list[Value], depth: int) -> Iterator[str]:
     parts = [list(_value(value, depth + 1)) for value in values]
-    one = f"[{', '.join(part[0] for part in parts)}]"
-    if all(len(part) == 1 for part in parts) and (len(parts) < 2 or len(one) + 2 * depth <= _WIDTH):
-        yield one
+    inline = f"[{', '.join(part[0] for part in parts)}]"
+    if all(len(part) == 1 for part in parts) and (len(parts) < 2 or len(inline) + 2 * depth <= _WIDTH):
+        yield inline
         return
     yield "["
     for first, *rest in parts:
@@ -184,14 +184,14 @@ def _object(value: Mapping[str, Value] | Mapping[HclExpression, Value], depth: i
     if not value:
         yield "{}"
         return
-    chain = [(_key(name), list(_value(told, depth + 1))) for name, told in value.items()]
+    members = [(_key(name), list(_value(member, depth + 1))) for name, member in value.items()]
     yield "{"
-    yield from _aligned(chain, depth + 1)
+    yield from _align(members, depth + 1)
     yield f"{'  ' * depth}}}"
 
 
 def _key(name: str | HclExpression) -> str:
-    """Render a key of an object: plain where it is a word, and in quotes otherwise."""
+    """Render an object's key: plain if it is an identifier, else in quotes."""
     if isinstance(name, HclExpression):
         return name.text
     plain = name.isidentifier() and name.isascii() and name not in ("null", "true", "false", "for")

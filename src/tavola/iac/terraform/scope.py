@@ -31,7 +31,7 @@ def block(kind: str, *body: Entry) -> OutputBlock:
 
 
 def tag_entries(tags: Mapping[str, str]) -> tuple[Entry, ...]:
-    """Return the tags of a resource; nothing where there are none."""
+    """Return the tags of a resource as an entry; none if there are no tags."""
     return (("tags", dict(tags)),) if tags else ()
 
 
@@ -54,20 +54,20 @@ class ModuleNames:
         return self.id("document", *words)
 
     def index(self, table: str, index: IndexPlan) -> str:
-        """Return the name of an index that is a resource of its own."""
+        """Return the name of an index that is a separate resource."""
         return self.id("index", table, index.name)
 
     def function(self, name: str) -> str:
-        """Return the name of a function, and of all that is made for it alone."""
+        """Return the name of a function and of everything created only for it."""
         return self.id("function", name)
 
     def destination(self, function: str, kind: str, attribute: str) -> HclExpression:
-        """Refer to an attribute of where a function's failures go."""
+        """Refer to an attribute of a function's failure destination."""
         word = {"sqs": "aws_sqs_queue", "sns": "aws_sns_topic", "s3": "aws_s3_bucket"}[kind]
         return HclExpression(f"{word}.{self.function(function)}_failures.{attribute}")
 
     def key(self, key: str) -> Value:
-        """Return the ARN of a key: of the plan's own, or of one that is there, by its ARN, alias or id."""
+        """Return the ARN of a key: the plan's own, or an existing one by ARN, alias or id."""
         if key == OWN_KEY:
             return HclExpression("aws_kms_key.tables.arn")
         return key if key.startswith("arn:") else HclExpression(f"data.aws_kms_key.{self.id('key', key)}.arn")
@@ -82,5 +82,5 @@ class ModuleNames:
             case "stream":
                 return self.table(reference.table, "stream_arn")
             case _:
-                hung = str(reference).removeprefix(reference.table)
-                return append_text(self.table(reference.table, "arn"), hung)
+                suffix = str(reference).removeprefix(reference.table)
+                return append_text(self.table(reference.table, "arn"), suffix)

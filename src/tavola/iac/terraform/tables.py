@@ -1,4 +1,4 @@
-"""Tables of a module: keys, indexes, settings, the key that encrypts them, and what scales them."""
+"""The tables of a module: keys, indexes, settings, encryption key and auto scaling."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tavola.iac.identifiers import shorten
-from tavola.iac.plan import AWS_KEY, OWN_KEY, IndexPlan, InfrastructurePlan, TablePlan
+from tavola.iac.plan import (
+    AWS_KEY,
+    KEY_ACTIONS,
+    OWN_KEY,
+    CapacityKind,
+    IndexPlan,
+    InfrastructurePlan,
+    TablePlan,
+)
 from tavola.iac.terraform.access import NAME_MAX, statement
 from tavola.iac.terraform.hcl import Entry, HclExpression, OutputBlock, prefix_name
 from tavola.iac.terraform.scope import (
@@ -21,8 +29,8 @@ from tavola.iac.terraform.scope import (
     tag_entries,
 )
 
-_SCALED = (("Read", "read"), ("Write", "write"))
-_UNTOLD = {  # what nobody told of a table, as the provider calls it: it stays as it is
+_SCALED: tuple[tuple[str, CapacityKind], ...] = (("Read", "read"), ("Write", "write"))
+_UNKNOWN = {  # settings that the source does not state, as the provider calls them: changes of them are ignored
     "ttl": "ttl",
     "recovery": "point_in_time_recovery",
     "deletion_protection": "deletion_protection_enabled",
@@ -33,7 +41,7 @@ _UNTOLD = {  # what nobody told of a table, as the provider calls it: it stays a
 
 
 def table_blocks(plan: InfrastructurePlan, scope: ModuleNames) -> Iterator[OutputBlock]:
-    """Give the tables of a plan, each with what scales it; before them the key that encrypts them."""
+    """Yield the encryption key, then each table with its scaling."""
     if plan.makes_key:
         yield from _key_blocks(plan, scope)
     for key in dict.fromkeys(table.key for table in plan.tables):
@@ -42,7 +50,7 @@ def table_blocks(plan: InfrastructurePlan, scope: ModuleNames) -> Iterator[Outpu
     for table in plan.tables:
         yield resource("aws_dynamodb_table", scope.id("table", table.name), *_table(table, scope))
         if table.scaling is not None:
-            yield from (_own_index(table, index, scope) for index in table.global_indexes)
+            yield from (_separate_index(table, index, scope) for index in table.global_indexes)
             yield from _scaling(table, None, scope)
             for index in table.global_indexes:
                 yield from _scaling(table, index, scope)
@@ -70,8 +78,8 @@ def _table(table: TablePlan, scope: ModuleNames) -> Iterator[Entry]:
         for index in table.global_indexes:
             yield block("global_secondary_index", *_global_index(table, index))
     for index in table.local_indexes:
-        named = (("name", index.name), ("range_key", index.range[0]), *_projection(index))
-        yield block("local_secondary_index", *named)
+        entries = (("name", index.name), ("range_key", index.range[0]), *_projection(index))
+        yield block("local_secondary_index", *entries)
     if table.ttl is not None:
         yield block("ttl", ("attribute_name", table.ttl), ("enabled", True))
     if table.recovery_days is not None:
@@ -89,13 +97,13 @@ def _table(table: TablePlan, scope: ModuleNames) -> Iterator[Entry]:
 def _lifecycle(table: TablePlan) -> Iterator[Entry]:
     yield "prevent_destroy", True
     scaled = ["read_capacity", "write_capacity"] if table.scaling or "scaling" in table.unknown else []
-    ignored = [*scaled, *(_UNTOLD[word] for word in table.unknown if word in _UNTOLD)]
+    ignored = [*scaled, *(_UNKNOWN[word] for word in table.unknown if word in _UNKNOWN)]
     if ignored:
         yield "ignore_changes", [HclExpression(word) for word in ignored]
 
 
 def _attributes(table: TablePlan, inline: bool) -> Iterator[str]:
-    """Give the attributes of the keys that stand in the table's own block: others would never settle there."""
+    """Yield the key attributes that belong in the table's block; others there would show up as changes forever."""
     local = {name for index in table.local_indexes for name in (*index.hash, *index.range)}
     for name in table.attributes:
         if inline or name in local or name in (table.hash, table.range):
@@ -127,11 +135,11 @@ def _replica(table: TablePlan, region: str) -> Iterator[Entry]:
     yield "propagate_tags", True
 
 
-def _own_index(table: TablePlan, index: IndexPlan, scope: ModuleNames) -> OutputBlock:
-    """Return an index that scales by itself: what the scaling sets is not set back, and it is a resource for that."""
-    assert table.read_units is not None, "what is scaled has units to begin with"
-    assert table.write_units is not None, "what is scaled has units to begin with"
-    made = resource(
+def _separate_index(table: TablePlan, index: IndexPlan, scope: ModuleNames) -> OutputBlock:
+    """Return an auto scaled index as a separate resource, so that Terraform can ignore its changing capacity."""
+    assert table.read_units is not None, "a scaled table has initial units"
+    assert table.write_units is not None, "a scaled table has initial units"
+    index_block = resource(
         "aws_dynamodb_global_secondary_index",
         scope.index(table.name, index),
         ("table_name", scope.table(table.name, "name")),
@@ -154,7 +162,7 @@ def _own_index(table: TablePlan, index: IndexPlan, scope: ModuleNames) -> Output
         block("lifecycle", ("ignore_changes", [HclExpression("provisioned_throughput")])),
     )
     return replace(
-        made,
+        index_block,
         remarks=(
             "Of a table that exists, import the index before the first apply, or it is dropped and made anew (var.prefix before the name):",
             f"  {import_index(table, index, scope)}",
@@ -163,31 +171,29 @@ def _own_index(table: TablePlan, index: IndexPlan, scope: ModuleNames) -> Output
 
 
 def import_index(table: TablePlan, index: IndexPlan, scope: ModuleNames) -> str:
-    """Return the command that takes an index that exists into the state, as a resource of its own."""
+    """Return the command that imports an existing index as a separate resource."""
     address = f"aws_dynamodb_global_secondary_index.{scope.index(table.name, index)}"
     return f"terraform import {address} '{table.name},{index.name}'"
 
 
 def _scaling(table: TablePlan, index: IndexPlan | None, scope: ModuleNames) -> Iterator[OutputBlock]:
     scaling = table.scaling
-    assert scaling is not None, "only a table that is scaled has targets"
-    named = f"table/${{{scope.table(table.name, 'name').text}}}"
+    assert scaling is not None, "only a scaled table has targets"
+    resource_id = f"table/${{{scope.table(table.name, 'name').text}}}"
     kind = "table"
     words: tuple[str, ...] = (table.name,)
     if index is not None:
-        own = f"aws_dynamodb_global_secondary_index.{scope.index(table.name, index)}.index_name"
-        named, kind, words = f"{named}/index/${{{own}}}", "index", (table.name, index.name)
+        index_name = f"aws_dynamodb_global_secondary_index.{scope.index(table.name, index)}.index_name"
+        resource_id, kind, words = f"{resource_id}/index/${{{index_name}}}", "index", (table.name, index.name)
     for title, word in _SCALED:
-        least, most = (
-            (scaling.read_min, scaling.read_max) if word == "read" else (scaling.write_min, scaling.write_max)
-        )
+        least, most, _ = table.capacity_range(word)
         name = scope.id("scaling", *words, word)
         target = f"aws_appautoscaling_target.{name}"
         yield resource(
             "aws_appautoscaling_target",
             name,
             ("service_namespace", "dynamodb"),
-            ("resource_id", HclExpression(f'"{named}"')),
+            ("resource_id", HclExpression(f'"{resource_id}"')),
             ("scalable_dimension", f"dynamodb:{kind}:{title}CapacityUnits"),
             ("min_capacity", least),
             ("max_capacity", most),
@@ -213,11 +219,10 @@ def _scaling(table: TablePlan, index: IndexPlan | None, scope: ModuleNames) -> I
 
 
 def _key_blocks(plan: InfrastructurePlan, scope: ModuleNames) -> Iterator[OutputBlock]:
-    """Give a key that turns every year, and that whoever may use the tables uses through DynamoDB and not otherwise."""
+    """Yield a key with yearly rotation, usable only through DynamoDB by principals that may use the tables."""
     document = scope.document("table", "key")
     root = HclExpression(f'"arn:${{{PARTITION.text}}}:iam::${{{ACCOUNT.text}}}:root"')
     through = HclExpression(f'"dynamodb.${{{REGION.text}}}.${{{SUFFIX.text}}}"')
-    actions = ["Encrypt", "Decrypt", "ReEncrypt*", "GenerateDataKey*", "CreateGrant", "DescribeKey"]
     yield data(
         "aws_iam_policy_document",
         document,
@@ -229,7 +234,7 @@ def _key_blocks(plan: InfrastructurePlan, scope: ModuleNames) -> Iterator[Output
         ),
         statement(
             ("sid", "ThroughDynamoDB"),
-            ("actions", [f"kms:{action}" for action in actions]),
+            ("actions", list(KEY_ACTIONS)),
             ("resources", ["*"]),
             block("principals", ("type", "AWS"), ("identifiers", ["*"])),
             block(

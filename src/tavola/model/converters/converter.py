@@ -6,8 +6,10 @@ The markers that choose between two ways to write a type stand here too, and how
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tavola.model.errors import ValueNotStorable
 from tavola.values import Value
@@ -41,8 +43,7 @@ class EpochMilliseconds:
 MARKERS = frozenset({Exact, EpochSeconds, EpochMilliseconds})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Converter:
+class Converter(Struct, frozen=True, eq=False):
     """Two functions made once for an annotation, and what is known about the values.
 
     `encode` is never given None: a field that is None is left out. It gives `{}`, no value at all, for an

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Annotated, Any, Literal, NotRequired, Required, get_args, get_origin, get_type_hints
 
+from msgspec import Struct
 from pydantic import AliasChoices, BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 from typing_extensions import ReadOnly, is_typeddict
@@ -32,8 +33,7 @@ from tavola.values import Item, Value
 _QUALIFIERS = (Required, NotRequired, ReadOnly)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class RecordField:
+class RecordField(Struct, frozen=True):
     """A field: its name, what pydantic calls it when it reads, and its annotation."""
 
     name: str
@@ -43,8 +43,7 @@ class RecordField:
     may_lack: bool = False  # a key of a TypedDict that need not be there
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """A class with named fields, before the converters of these are known."""
 
     cls: type

@@ -28,7 +28,8 @@ from tavola.model.document import (
     TableDesign,
     WritePattern,
 )
-from tavola.studio.access_patterns.input_values import InputKind, attribute_text, input_kind, value_text
+from tavola.studio.access_patterns.input_values import InputKind, attribute_text, input_kind
+from tavola.studio.key_text import format_value
 from tavola.studio.problems import RequestRefused
 from tavola.studio.types import AttributeValue
 
@@ -107,9 +108,9 @@ class PatternEntry:
 
 def list_patterns(design: Design) -> tuple[PatternEntry, ...]:
     """Return every pattern of a design."""
-    found = [each for table in design.tables for each in _table_patterns(table)]
-    found += [_need_entry(design, need) for need in design.needs]
-    return tuple(found)
+    entries = [each for table in design.tables for each in _table_patterns(table)]
+    entries += [_need_entry(design, need) for need in design.needs]
+    return tuple(entries)
 
 
 def find_pattern(design: Design, id_: str) -> PatternEntry:
@@ -181,8 +182,8 @@ def _pattern_entry(
     ]
     index = None if pattern.index is None else table.index(pattern.index)
     shards = shards_to_read(key)
-    got = "TransactGetItems" if access.transactional else "GetItem"
-    told = DesignedPattern(
+    get_operation = "TransactGetItems" if access.transactional else "GetItem"
+    summary = DesignedPattern(
         id=f"{table.name}/{entity.name}.{pattern.name}",
         kind="key" if own else "query",
         title=access.title,
@@ -190,7 +191,7 @@ def _pattern_entry(
         table=table.name,
         entities=(entity.name,),
         index=pattern.index,
-        operation=got if own else "Query",
+        operation=get_operation if own else "Query",
         key=describe_key(key),
         result=pattern.result or entity.name,
         parameters=tuple(parameters),
@@ -209,7 +210,7 @@ def _pattern_entry(
         transactional=access.transactional,
         description="",
     )
-    return PatternEntry(told, table, entity, key, pattern)
+    return PatternEntry(summary, table, entity, key, pattern)
 
 
 def _collection_entry(table: TableDesign, collection: CollectionDesign) -> PatternEntry:
@@ -224,7 +225,7 @@ def _collection_entry(table: TableDesign, collection: CollectionDesign) -> Patte
     range_ = table.settings.range if index is None else next(iter(index.range), None)
     words = [f"{hash_} = {collection.partition.source}"]
     words += [f"{range_} begins with {collection.prefix}"] if collection.prefix and range_ else []
-    told = DesignedPattern(
+    summary = DesignedPattern(
         id=f"{table.name}/{collection.name}",
         kind="collection",
         title=access.title,
@@ -253,14 +254,14 @@ def _collection_entry(table: TableDesign, collection: CollectionDesign) -> Patte
         transactional=False,
         description=collection.description,
     )
-    return PatternEntry(told, table, owner, key, collection=collection)
+    return PatternEntry(summary, table, owner, key, collection=collection)
 
 
 def _write_entry(table: TableDesign, entity: EntityDesign, write: WritePattern) -> PatternEntry:
     assert entity.key is not None, "what lives in a table has a key"
     together = write.transactional or bool(write.together)
     verb = {"put": "PutItem", "update": "UpdateItem", "delete": "DeleteItem"}[write.kind]
-    told = DesignedPattern(
+    summary = DesignedPattern(
         id=f"{table.name}/{entity.name}: {write.title}",
         kind="write",
         title=write.title,
@@ -287,7 +288,7 @@ def _write_entry(table: TableDesign, entity: EntityDesign, write: WritePattern) 
         transactional=together,
         description=_describe_changes(write),
     )
-    return PatternEntry(told, table, entity, entity.key, write=write)
+    return PatternEntry(summary, table, entity, entity.key, write=write)
 
 
 def _need_entry(design: Design, need: Need) -> PatternEntry:
@@ -296,7 +297,7 @@ def _need_entry(design: Design, need: Need) -> PatternEntry:
     entity = None if table is None else table.entity(need.entities[0])
     key, reason, operation, index = None, "", "Query", None
     filtered: tuple[Given, ...] = ()
-    stretched: tuple[str, ...] = ()
+    bucketed: tuple[str, ...] = ()
     if table is None:
         reason = f"No table has {_join_names(need.entities)}, so nothing can be asked yet."
     elif need.route is not None and need.route.index not in (None, *(each.name for each in table.indexes)):
@@ -305,22 +306,22 @@ def _need_entry(design: Design, need: Need) -> PatternEntry:
     elif need.route is not None and has_full_route(need):
         operation, index = _OPERATIONS[need.route.operation], need.route.index
     else:
-        ways = LintContext(single_table_design(design, table)).access_paths(need)
+        paths = LintContext(single_table_design(design, table)).access_paths(need)
         if need.route is not None:  # which says where, and not by which key
-            ways = tuple(way for way in ways if way.key.index == need.route.index)
-        best = next(iter(ways), None)
+            paths = tuple(path for path in paths if path.key.index == need.route.index)
+        best = next(iter(paths), None)
         if best is None or best.operation == "scan":
             reason = "No key serves it: every item would have to be read."
         else:
             key, index = best.key, best.key.index
             operation = "GetItem" if best.operation == "get" else "Query"
-            filtered, stretched = best.filtered, best.partition_ranges
-            if best.operation == "get" and any(given.operator == "in" for given in need.where):
+            filtered, bucketed = best.filtered, best.partition_ranges
+            if best.operation == "get" and any(condition.operator == "in" for condition in need.where):
                 operation = "BatchGetItem"
     access = need.access or AccessPattern(need.name)
-    found = None if table is None or index is None or reason else table.index(index)
+    index_design = None if table is None or index is None or reason else table.index(index)
     single = operation in ("GetItem", "BatchGetItem")
-    told = DesignedPattern(
+    summary = DesignedPattern(
         id=f"{'' if table is None else table.name}/{need.name}",
         kind="need",
         title=access.title,
@@ -336,8 +337,8 @@ def _need_entry(design: Design, need: Need) -> PatternEntry:
         reason=reason,
         shards=shards_to_read(key),
         ordered=operation == "Query",
-        consistent=access.consistent and (found is None or found.local),
-        consistency=found is None or found.local,
+        consistent=access.consistent and (index_design is None or index_design.local),
+        consistency=index_design is None or index_design.local,
         descending=_is_descending(access),
         limit=None if single else access.items or MANY_ITEMS,
         per_second=access.per_second,
@@ -347,36 +348,40 @@ def _need_entry(design: Design, need: Need) -> PatternEntry:
         transactional=access.transactional,
         description="",
     )
-    return PatternEntry(told, table, entity, key, need=need, filtered=filtered, bucketed_fields=stretched)
+    return PatternEntry(summary, table, entity, key, need=need, filtered=filtered, bucketed_fields=bucketed)
 
 
 def _need_parameters(table: TableDesign, entity: EntityDesign, need: Need) -> Iterator[PatternParameter]:
     """Give the conditions of a need, or of its route: each is compared in the way that it says."""
-    for name, field, given, role in need_conditions(table, entity, need):
-        yield replace(_condition_parameter(field, given, role), name=name)
+    for name, field, condition, role in need_conditions(table, entity, need):
+        yield replace(_condition_parameter(field, condition, role), name=name)
 
 
 def need_conditions(
     table: TableDesign, entity: EntityDesign, need: Need
 ) -> Iterator[tuple[str, FieldDesign, Given, ParameterRole]]:
     """Give each condition of a need, or of its route, with its name in a form: the field's, and its operator where it has two."""
-    told: list[tuple[FieldDesign, Given, ParameterRole]] = []
+    conditions: list[tuple[FieldDesign, Given, ParameterRole]] = []
     if need.route is None or not has_full_route(need):
         known = {field.name: field for field in entity.fields}
-        told += [(known[given.field], given, "partition") for given in need.where if given.field in known]
+        conditions += [
+            (known[condition.field], condition, "partition")
+            for condition in need.where
+            if condition.field in known
+        ]
     else:
         many = need.route.operation == "batch_get"
-        for given in need.route.keys:
-            each = Given(given.field, "in") if many and given.value is None else given
-            told.append((field_of_attribute(table, entity, given.field), each, "partition"))
-        for given in need.route.filters:
-            told.append((field_of_attribute(table, entity, given.field), given, "filter"))
-    names = [field.name for field, _, _ in told]
+        for condition in need.route.keys:
+            each = Given(condition.field, "in") if many and condition.value is None else condition
+            conditions.append((field_of_attribute(table, entity, condition.field), each, "partition"))
+        for condition in need.route.filters:
+            conditions.append((field_of_attribute(table, entity, condition.field), condition, "filter"))
+    names = [field.name for field, _, _ in conditions]
     taken: dict[str, int] = {}
-    for field, given, role in told:
-        name = f"{field.name} {given.operator}" if names.count(field.name) > 1 else field.name
+    for field, condition, role in conditions:
+        name = f"{field.name} {condition.operator}" if names.count(field.name) > 1 else field.name
         taken[name] = taken.get(name, 0) + 1
-        yield name if taken[name] == 1 else f"{name} {taken[name]}", field, given, role
+        yield name if taken[name] == 1 else f"{name} {taken[name]}", field, condition, role
 
 
 def field_of_attribute(table: TableDesign, entity: EntityDesign, attribute: str) -> FieldDesign:
@@ -390,13 +395,15 @@ def field_of_attribute(table: TableDesign, entity: EntityDesign, attribute: str)
     )
 
 
-def _condition_parameter(field: FieldDesign, given: Given, role: ParameterRole) -> PatternParameter:
+def _condition_parameter(field: FieldDesign, condition: Given, role: ParameterRole) -> PatternParameter:
     values: tuple[AttributeValue, ...] = ()
-    if given.value is not None:
-        values = tuple(given.value["L"]) if given.operator in ("in", "between") else (given.value,)
-    told = tuple(attribute_text(field, value) or "" for value in values)
-    constant = told or (("",) if given.operator == "exists" else ())
-    base = _field_parameter(field, role, required=not constant, operators=(given.operator,))
+    if condition.value is not None:
+        values = (
+            tuple(condition.value["L"]) if condition.operator in ("in", "between") else (condition.value,)
+        )
+    texts = tuple(attribute_text(field, value) or "" for value in values)
+    constant = texts or (("",) if condition.operator == "exists" else ())
+    base = _field_parameter(field, role, required=not constant, operators=(condition.operator,))
     return replace(base, constant=constant)
 
 
@@ -410,7 +417,7 @@ def _field_parameter(
         role,
         required,
         operators,
-        tuple(map(value_text, choices)),
+        tuple(map(format_value, choices)),
         field.attribute,
         (),
         field.description,
@@ -438,8 +445,8 @@ def _readable_template(template: Template) -> str:
 
 
 def _describe_changes(write: WritePattern) -> str:
-    told = _join_names((*write.changes, *write.adds))
-    return f"Changes {told}." if told else ""
+    names = _join_names((*write.changes, *write.adds))
+    return f"Changes {names}." if names else ""
 
 
 def _is_descending(access: AccessPattern) -> bool:

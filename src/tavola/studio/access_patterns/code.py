@@ -23,7 +23,7 @@ from tavola.studio.access_patterns.requests import (
     RunOptions,
 )
 from tavola.studio.queries.client_code import connection_target
-from tavola.studio.queries.languages import aws_cli_command, boto3_client_line, python_literal, snake_case
+from tavola.studio.queries.code import aws_cli_command, boto3_client_line, python_literal, snake_case
 from tavola.studio.studio import TablesLocation
 
 
@@ -37,7 +37,7 @@ class PatternCode:
 
 
 def render_pattern_code(
-    found: PatternEntry,
+    entry: PatternEntry,
     planned: RequestPlan,
     values: Sequence[EnteredValue],
     how: RunOptions,
@@ -52,8 +52,8 @@ def render_pattern_code(
         for request in planned.requests
     ]
     return PatternCode(
-        _client_program(found, values, how, where),
-        _boto3_program(found, planned, where.region, endpoint),
+        _client_program(entry, values, how, where),
+        _boto3_program(entry, planned, where.region, endpoint),
         "\n".join(commands),
     )
 
@@ -65,7 +65,7 @@ def _command_request(planned: RequestPlan, request: OutgoingRequest) -> dict[str
     return dict(request.body) | {"MaxItems" if request.filter else "Limit": planned.limit}
 
 
-def _boto3_program(found: PatternEntry, planned: RequestPlan, region: str, endpoint: str | None) -> str:
+def _boto3_program(entry: PatternEntry, planned: RequestPlan, region: str, endpoint: str | None) -> str:
     """Return a program that finds what the run finds."""
     head = f"import boto3\n\n{boto3_client_line(region, endpoint)}"
     call = f"client.{snake_case(planned.operation)}"
@@ -79,16 +79,16 @@ def _boto3_program(found: PatternEntry, planned: RequestPlan, region: str, endpo
         )
     requests = f"requests = {python_literal(bodies)}\nitems = []\n"
     if planned.operation == "BatchGetItem":
-        assert found.table is not None
-        return f"{head}{requests}{_BATCHES.format(table=found.table.name)}print(items)\n"
+        assert entry.table is not None
+        return f"{head}{requests}{_BATCHES.format(table=entry.table.name)}print(items)\n"
     limit = planned.limit
     sifted = planned.accepts is not None or any(request.filter for request in planned.requests)
     if limit is not None and not sifted:
         requests = f"requests = {python_literal([{**body, 'Limit': limit} for body in bodies])}\nitems = []\n"
     loop = _PAGES.format(call=call, until="True" if limit is None else f"len(found) < {limit}")
-    order, imports = _sort_lines(found, planned)
+    order, imports = _sort_lines(entry, planned)
     cut = "" if limit is None else f"items = items[:{limit}]\n"
-    fetch = _fetch_lines(found) if planned.fetches_items else ""
+    fetch = _fetch_lines(entry) if planned.fetches_items else ""
     note = _ROUGH if planned.accepts is not None else ""
     return f"{imports}{head}{requests}{loop}{order}{cut}{fetch}{note}print(items)\n"
 
@@ -128,101 +128,103 @@ items = [fetched[place] for place in places if place in fetched]
 _ROUGH = "# The key does not decide alone which items are asked for: compare them once more.\n"
 
 
-def _sort_lines(found: PatternEntry, planned: RequestPlan) -> tuple[str, str]:
+def _sort_lines(entry: PatternEntry, planned: RequestPlan) -> tuple[str, str]:
     """Return the lines that put the answers of several requests in order, and what they import."""
-    if planned.order != "merged" or len(planned.requests) < 2 or found.table is None:
+    if planned.order != "merged" or len(planned.requests) < 2 or entry.table is None:
         return "", ""
-    tags = {name: found.table.key_types.get(name, "S") for name in planned.sort_attributes}
-    told = [
+    tags = {name: entry.table.key_types.get(name, "S") for name in planned.sort_attributes}
+    key_expressions = [
         f'Decimal(item[{name!r}]["N"])' if tag == "N" else f'item[{name!r}]["{tag}"]'
         for name, tag in tags.items()
     ]
     turned = ", reverse=True" if planned.newest_first else ""
-    line = f"items.sort(key=lambda item: ({', '.join(told)}){turned})\n"
+    line = f"items.sort(key=lambda item: ({', '.join(key_expressions)}){turned})\n"
     return line, "from decimal import Decimal\n\n" if "N" in tags.values() else ""
 
 
-def _fetch_lines(found: PatternEntry) -> str:
-    assert found.table is not None
-    names = list(found.table.settings.key_names)
-    return _FETCH.format(many=BATCH_GET_KEYS_MAX, names=names, table=found.table.name)
+def _fetch_lines(entry: PatternEntry) -> str:
+    assert entry.table is not None
+    names = list(entry.table.settings.key_names)
+    return _FETCH.format(many=BATCH_GET_KEYS_MAX, names=names, table=entry.table.name)
 
 
 def _client_program(
-    found: PatternEntry, values: Sequence[EnteredValue], how: RunOptions, where: TablesLocation
+    entry: PatternEntry, values: Sequence[EnteredValue], how: RunOptions, where: TablesLocation
 ) -> str | None:
     """Return the run in terms of the design's classes; None where the design is a document, or it is a need."""
-    if found.table is None or found.entity is None or found.need is not None:
+    if entry.table is None or entry.entity is None or entry.need is not None:
         return None
     entity = next(
         (
             each
             for table in declared_tables()
-            if table.settings.name == found.table.name
+            if table.settings.name == entry.table.name
             for each in entities_of(table)
-            if each.__name__ == found.entity.name
+            if each.__name__ == entry.entity.name
         ),
         None,
     )
     if entity is None:
         return None
-    given = {value.name: value for value in values if value.value != ""}
+    by_name = {value.name: value for value in values if value.value != ""}
     imports: set[str] = set()
-    if found.collection is not None:
-        return _collection_program(found, entity, given, how, where, imports)
-    assert found.pattern is not None, "writes are not planned"
-    held = found.pattern
-    named = [*held.partition, *(held.sorts if held is found.entity.primary else ())]
-    told = f"{entity.__qualname__}.{held.name}({_arguments(found.entity, named, given, imports)})"
-    for name in () if held is found.entity.primary else held.sorts:
-        if name not in given:
+    if entry.collection is not None:
+        return _collection_program(entry, entity, by_name, how, where, imports)
+    assert entry.pattern is not None, "writes are not planned"
+    pattern = entry.pattern
+    named = [*pattern.partition, *(pattern.sorts if pattern is entry.entity.primary else ())]
+    pattern_call = (
+        f"{entity.__qualname__}.{pattern.name}({_arguments(entry.entity, named, by_name, imports)})"
+    )
+    for name in () if pattern is entry.entity.primary else pattern.sorts:
+        if name not in by_name:
             break
-        entered = given[name]
+        entered = by_name[name]
         texts = [entered.value, *([entered.until] if entered.operator == "between" else [])]
         operands = ", ".join(
-            _python_literal(parse_value(found.entity.field(name), text), imports) for text in texts
+            _python_literal(parse_value(entry.entity.field(name), text), imports) for text in texts
         )
-        told += f".{name}.{WORDS.get(entered.operator, 'eq')}({operands})"
-    if held is found.entity.primary:
-        call = f"print(db.get({told}{_option_arguments(how)}))"
+        pattern_call += f".{name}.{WORDS.get(entered.operator, 'eq')}({operands})"
+    if pattern is entry.entity.primary:
+        call = f"print(db.get({pattern_call}{_option_arguments(how)}))"
     else:
-        call = f"for found in db.query({told}{_option_arguments(how)}):\n        print(found)"
+        call = f"for found in db.query({pattern_call}{_option_arguments(how)}):\n        print(found)"
     return _program(entity.__module__, entity.__qualname__.split(".")[0], where, imports, call)
 
 
 def _collection_program(
-    found: PatternEntry,
+    entry: PatternEntry,
     entity: type[Entity],
-    given: Mapping[str, EnteredValue],
+    entered: Mapping[str, EnteredValue],
     how: RunOptions,
     where: TablesLocation,
     imports: set[str],
 ) -> str | None:
-    assert found.collection is not None
-    assert found.entity is not None
-    name = found.collection.name
+    assert entry.collection is not None
+    assert entry.entity is not None
+    name = entry.collection.name
     if not hasattr(sys.modules.get(entity.__module__), name):
         return None
-    told = f"{name}({_arguments(found.entity, found.collection.parts, given, imports)})"
+    call = f"{name}({_arguments(entry.entity, entry.collection.parts, entered, imports)})"
     return _program(
-        entity.__module__, name, where, imports, f"print(db.collect({told}{_option_arguments(how)}))"
+        entity.__module__, name, where, imports, f"print(db.collect({call}{_option_arguments(how)}))"
     )
 
 
 def _arguments(
-    entity: EntityDesign, names: Sequence[str], given: Mapping[str, EnteredValue], imports: set[str]
+    entity: EntityDesign, names: Sequence[str], entered: Mapping[str, EnteredValue], imports: set[str]
 ) -> str:
     return ", ".join(
-        f"{name}={_python_literal(parse_value(entity.field(name), given[name].value), imports)}"
+        f"{name}={_python_literal(parse_value(entity.field(name), entered[name].value), imports)}"
         for name in names
-        if name in given
+        if name in entered
     )
 
 
 def _option_arguments(how: RunOptions) -> str:
-    told = ", newest_first=True" if how.newest_first else ""
-    told += "" if how.limit is None else f", limit={how.limit}"
-    return told + (", consistent=True" if how.consistent else "")
+    arguments = ", newest_first=True" if how.newest_first else ""
+    arguments += "" if how.limit is None else f", limit={how.limit}"
+    return arguments + (", consistent=True" if how.consistent else "")
 
 
 def _program(module: str, name: str, where: TablesLocation, imports: set[str], line: str) -> str:

@@ -94,16 +94,16 @@ class Coverage:
 
 def build_coverage(design: Design) -> Coverage:
     """Return which index serves which pattern of a design."""
-    found = list_patterns(design)
+    entries = list_patterns(design)
     tables = [
         _matrix(
             single_table_design(design, table),
             table,
-            [each for each in found if each.summary.table == table.name],
+            [each for each in entries if each.summary.table == table.name],
         )
         for table in design.tables
     ]
-    homeless = [each for each in found if not each.summary.table]
+    homeless = [each for each in entries if not each.summary.table]
     if homeless:
         tables.append(_matrix(_homeless_needs(design, homeless), None, homeless))
     rows = [row for table in tables for row in table.rows if row.kind != "write"]
@@ -124,46 +124,54 @@ def _homeless_needs(design: Design, homeless: Sequence[PatternEntry]) -> Design:
     return Design(design.tables, design.views, needs)
 
 
-def _matrix(design: Design, table: TableDesign | None, found: Sequence[PatternEntry]) -> CoverageTable:
+def _matrix(design: Design, table: TableDesign | None, entries: Sequence[PatternEntry]) -> CoverageTable:
     subject = LintContext(design)
     findings = lint(design, select=(*_OF_NEEDS, _UNUSED)).findings
     needs = {need.name: need for need in needs_of(design)}
-    told = {finding.place.name: finding for finding in findings if finding.rule in _OF_NEEDS}
+    findings_by_need = {finding.place.name: finding for finding in findings if finding.rule in _OF_NEEDS}
     places: tuple[str | None, ...] = ()
     if table is not None:
         places = (None, *(index.name for index in table.indexes))
     rows = []
-    for each in found:
+    for each in entries:
         if each.write is not None:
             rows.append(_write_row(each, places))
             continue
         need = needs.get(each.summary.place)
         paths = () if need is None else subject.access_paths(need)
-        ways = {path.key.index: path.operation for path in paths}
-        rows.append(_read_row(each, places, ways, told.get(each.summary.place)))
+        operations = {path.key.index: path.operation for path in paths}
+        rows.append(_read_row(each, places, operations, findings_by_need.get(each.summary.place)))
     columns = [] if table is None else _columns(table, places, rows, findings)
     return CoverageTable("" if table is None else table.name, tuple(columns), tuple(rows))
 
 
 def _read_row(
-    each: PatternEntry, places: Sequence[str | None], ways: Mapping[str | None, str], finding: Finding | None
+    each: PatternEntry,
+    places: Sequence[str | None],
+    operations: Mapping[str | None, str],
+    finding: Finding | None,
 ) -> CoverageRow:
-    told = each.summary
+    pattern = each.summary
     # A declared pattern has its key; a need without a route has the best that serves it, if one does.
-    asked = told.runnable
+    runnable = pattern.runnable
     state: RowState = "served"
-    if not asked:
+    if not runnable:
         state = "unserved"
-    elif told.operation == "Scan":
+    elif pattern.operation == "Scan":
         state = "scanned"
     elif _filtered_conditions(each):
         state = "filtered"
-    cells = [_cell(each, place, ways.get(place, ""), asked=asked and place == told.index) for place in places]
+    cells = [
+        _cell(each, place, operations.get(place, ""), runnable=runnable and place == pattern.index)
+        for place in places
+    ]
     reason, remedy = ("", "")
     if state != "served":
-        reason = told.reason if finding is None else finding.message
+        reason = pattern.reason if finding is None else finding.message
         remedy = "" if finding is None else finding.remedy
-    return CoverageRow(told.id, told.kind, told.title, told.place, state, reason, remedy, tuple(cells))
+    return CoverageRow(
+        pattern.id, pattern.kind, pattern.title, pattern.place, state, reason, remedy, tuple(cells)
+    )
 
 
 def _filtered_conditions(each: PatternEntry) -> tuple[Given, ...]:
@@ -172,13 +180,13 @@ def _filtered_conditions(each: PatternEntry) -> tuple[Given, ...]:
     return each.filtered or (() if route is None else route.filters)
 
 
-def _cell(each: PatternEntry, place: str | None, way: str, *, asked: bool) -> CoverageCell:
+def _cell(each: PatternEntry, place: str | None, way: str, *, runnable: bool) -> CoverageCell:
     where = "the table" if place is None else place
-    if asked:
+    if runnable:
         if each.summary.operation == "Scan":
             return CoverageCell("scans", f"It is asked by a scan of {where}.")
-        if left := _filtered_conditions(each):
-            fields = ", ".join(given.field for given in left)
+        if filtered := _filtered_conditions(each):
+            fields = ", ".join(condition.field for condition in filtered)
             return CoverageCell("filters", f"{where} finds it, and {fields} is left to a filter.")
         return CoverageCell("serves", f"{each.summary.operation} on {where}.")
     if way in ("get", "query"):
@@ -201,8 +209,10 @@ def _write_row(each: PatternEntry, places: Sequence[str | None]) -> CoverageRow:
             if amount
             else CoverageCell("", "")
         )
-    told = each.summary
-    return CoverageRow(told.id, told.kind, told.title, told.place, "written", "", "", tuple(cells))
+    pattern = each.summary
+    return CoverageRow(
+        pattern.id, pattern.kind, pattern.title, pattern.place, "written", "", "", tuple(cells)
+    )
 
 
 def _columns(
@@ -211,14 +221,14 @@ def _columns(
     unused = {finding.place.name: finding for finding in findings if finding.rule == _UNUSED}
     columns = []
     for at, place in enumerate(places):
-        asked = len([row for row in rows if row.cells[at].state in ("serves", "filters", "scans")])
+        pattern_count = len([row for row in rows if row.cells[at].state in ("serves", "filters", "scans")])
         label = table.label if place is None else table.index(place).label
         finding = None if place is None else unused.get(f"{table.label}.{label}")
         columns.append(
             CoverageColumn(
                 place,
                 label or place or table.name,
-                asked,
+                pattern_count,
                 finding is not None,
                 "" if finding is None else finding.message,
                 "" if finding is None else finding.remedy,

@@ -10,8 +10,9 @@ from tavola.handles import AsyncConnection
 from tavola.model import SHARD
 from tavola.model.document import EntityDesign, KeyDesign, TableDesign
 from tavola.studio.access_patterns.catalogue import PatternEntry, field_of_attribute
-from tavola.studio.access_patterns.input_values import attribute_text, value_text
+from tavola.studio.access_patterns.input_values import attribute_text
 from tavola.studio.access_patterns.requests import Clause, render_conditions
+from tavola.studio.key_text import format_value
 from tavola.studio.recognition import Recogniser, designed_keys
 from tavola.studio.types import Item
 
@@ -30,33 +31,33 @@ class PatternExample:
     note: str
 
 
-async def find_example(db: AsyncConnection, found: PatternEntry) -> PatternExample:
+async def find_example(db: AsyncConnection, entry: PatternEntry) -> PatternExample:
     """Return values that an item of the pattern's entity has; a few hundred items are looked through at most."""
-    told, table, entity = found.summary, found.table, found.entity
-    if table is None or entity is None or not told.runnable:
-        return PatternExample(told.id, {}, found=False, read=0, note=told.reason)
-    if not told.parameters:
-        return PatternExample(told.id, {}, found=True, read=0, note="It is asked without a value.")
-    item, read = await _find_item(db, table, entity, told.index, found.key)
+    summary, table, entity = entry.summary, entry.table, entry.entity
+    if table is None or entity is None or not summary.runnable:
+        return PatternExample(summary.id, {}, found=False, read=0, note=summary.reason)
+    if not summary.parameters:
+        return PatternExample(summary.id, {}, found=True, read=0, note="It is asked without a value.")
+    item, read = await _find_item(db, table, entity, summary.index, entry.key)
     if item is None:
-        where = table.name if told.index is None else told.index
+        where = table.name if summary.index is None else summary.index
         return PatternExample(
-            told.id,
+            summary.id,
             {},
             found=False,
             read=read,
             note=f"No {entity.name} is among the first {read} items of {where}; type values of your own.",
         )
     values: dict[str, str] = {}
-    parts = {} if found.key is None else _fields_from_keys(entity, found.key, item)
-    for parameter in told.parameters:
+    parts = {} if entry.key is None else _fields_from_keys(entity, entry.key, item)
+    for parameter in summary.parameters:
         field = field_of_attribute(table, entity, parameter.attribute)
         stored = item.get(parameter.attribute)
         text = parts.get(field.name) if stored is None else attribute_text(field, stored)
         if text:
             values[parameter.name] = text
     return PatternExample(
-        told.id, values, found=True, read=read, note=f"Filled in from a {entity.name} of the table."
+        summary.id, values, found=True, read=read, note=f"Filled in from a {entity.name} of the table."
     )
 
 
@@ -98,10 +99,12 @@ def _constant_partition(entity: EntityDesign, key: KeyDesign) -> list[Clause] | 
 
 def _fields_from_keys(entity: EntityDesign, key: KeyDesign, item: Item) -> dict[str, str]:
     """Return the fields that an item's keys tell, for an index may hold no more than them."""
-    told: dict[str, str] = {}
+    values: dict[str, str] = {}
     for own in (key, entity.key):
         for source in () if own is None else own.sources:
             bound, text = entity.bind_template(source), item.get(source.attribute, {}).get("S")
             read = None if bound is None or text is None else bound.read(text)
-            told |= {name: value_text(value) for name, value in (read or {}).items() if name not in told}
-    return told
+            values |= {
+                name: format_value(value) for name, value in (read or {}).items() if name not in values
+            }
+    return values

@@ -45,23 +45,23 @@ class PatternForecast:
     book: str
 
 
-def forecast_pattern(design: Design, found: PatternEntry, book: PriceBook) -> PatternForecast:
+def forecast_pattern(design: Design, entry: PatternEntry, book: PriceBook) -> PatternForecast:
     """Return what a pattern takes as it is declared."""
     units = tuple(
         TargetUnits(each.table, each.index, round(each.read, 6), round(each.write, 6))
-        for each in _declared_units(design, found)
+        for each in _declared_units(design, entry)
     )
-    told = found.summary
+    summary = entry.summary
     read, write = sum(each.read for each in units), sum(each.write for each in units)
     return PatternForecast(
-        told.items,
-        told.item_bytes,
+        summary.items,
+        summary.item_bytes,
         units,
         read,
         write,
-        usd_per_million(found.table, read, write, book),
-        told.per_second,
-        _monthly_cost(design, found, book),
+        usd_per_million(entry.table, read, write, book),
+        summary.per_second,
+        _monthly_cost(design, entry, book),
         book.title,
     )
 
@@ -71,7 +71,7 @@ def usd_per_million(table: TableDesign | None, read: float, write: float, book: 
     rare = table is not None and table.settings.table_class != "STANDARD"
     prefix = "ia_" if rare else ""
     try:
-        told = sum(
+        total = sum(
             (
                 book.price(f"{prefix}{kind}_request_unit").of(Decimal(str(units)) * 1_000_000)
                 for kind, units in (("read", read), ("write", write))
@@ -81,55 +81,55 @@ def usd_per_million(table: TableDesign | None, read: float, write: float, book: 
         )
     except PriceUnknown:
         return None
-    return f"{told.normalize():f}" if told else "0"
+    return f"{total.normalize():f}" if total else "0"
 
 
-def _declared_units(design: Design, found: PatternEntry) -> Sequence[RequestUnits]:
-    table, entity = found.table, found.entity
+def _declared_units(design: Design, entry: PatternEntry) -> Sequence[RequestUnits]:
+    table, entity = entry.table, entry.entity
     if table is None or entity is None:
         return ()
-    if found.write is not None:
-        return write_pattern_units(table, entity, found.write)
-    if found.collection is not None:
-        return collection_units(table, found.collection)
-    if found.need is not None:
-        return need_units(single_table_design(design, table), found.need)
-    assert found.pattern is not None, "a pattern is one of the four"
-    return pattern_units(table, entity, found.pattern)
+    if entry.write is not None:
+        return write_pattern_units(table, entity, entry.write)
+    if entry.collection is not None:
+        return collection_units(table, entry.collection)
+    if entry.need is not None:
+        return need_units(single_table_design(design, table), entry.need)
+    assert entry.pattern is not None, "a pattern is one of the four"
+    return pattern_units(table, entity, entry.pattern)
 
 
-def _monthly_cost(design: Design, found: PatternEntry, book: PriceBook) -> str | None:
-    if found.table is None or found.summary.per_second is None:
+def _monthly_cost(design: Design, entry: PatternEntry, book: PriceBook) -> str | None:
+    if entry.table is None or entry.summary.per_second is None:
         return None
-    kind = "write" if found.write is not None else "read"
-    place = found.entity.name if found.write is not None and found.entity is not None else found.summary.place
-    month = estimate_month(single_table_design(design, found.table), Assumptions(), book)
+    kind = "write" if entry.write is not None else "read"
+    place = entry.entity.name if entry.write is not None and entry.entity is not None else entry.summary.place
+    month = estimate_month(single_table_design(design, entry.table), Assumptions(), book)
     for bill in month.bills:
-        if (bill.kind, bill.place, bill.title) == (kind, place, found.summary.title):
+        if (bill.kind, bill.place, bill.title) == (kind, place, entry.summary.title):
             return f"{bill.amount:f}"
     return None
 
 
-def explain_cost(found: PatternEntry, ran: RunResult, told: PatternForecast) -> tuple[str, ...]:
+def explain_cost(entry: PatternEntry, ran: RunResult, forecast: PatternForecast) -> tuple[str, ...]:
     """Return why a run cost what it cost, in sentences."""
-    return tuple(_cost_sentences(found, ran, told))
+    return tuple(_cost_sentences(entry, ran, forecast))
 
 
-def _cost_sentences(found: PatternEntry, ran: RunResult, told: PatternForecast) -> Iterator[str]:
-    asked = query_requests(ran.requests)
-    if not asked:
+def _cost_sentences(entry: PatternEntry, ran: RunResult, forecast: PatternForecast) -> Iterator[str]:
+    requests = query_requests(ran.requests)
+    if not requests:
         return
-    first = asked[0]
-    read, returned = sum(each.read for each in asked), sum(each.returned for each in asked)
-    yield _describe_access(first, len(asked))
+    first = requests[0]
+    read, returned = sum(each.read for each in requests), sum(each.returned for each in requests)
+    yield _describe_access(first, len(requests))
     if first.filter:
         yield from _explain_filter(first, read, returned)
-    if len(asked) > 1 and found.summary.shards > 1:
+    if len(requests) > 1 and entry.summary.shards > 1:
         yield (
-            f"The partition is spread over {found.summary.shards} shards: each is asked, and pays at least half a unit, however "
+            f"The partition is spread over {entry.summary.shards} shards: each is asked, and pays at least half a unit, however "
             "little it gives."
         )
-    if len(ran.requests) > len(asked):  # which is of an index
+    if len(ran.requests) > len(requests):  # which is of an index
         yield f"{first.index} does not hold the whole item, so what it found was fetched from the table by its key."
     if first.body.get("ConsistentRead"):
         yield "It was read consistently, which takes twice the units."
@@ -146,7 +146,7 @@ def _cost_sentences(found: PatternEntry, ran: RunResult, told: PatternForecast) 
         yield "Not all of the keys were answered, however often they were asked for: the table is throttled."
     elif ran.more:
         yield "It ended at its limit: there may be more."
-    yield from _compare_with_forecast(ran, read, told)
+    yield from _compare_with_forecast(ran, read, forecast)
 
 
 def query_requests(requests: Sequence[RunRequest]) -> list[RunRequest]:
@@ -180,29 +180,29 @@ def _explain_filter(first: RunRequest, read: int, returned: int) -> Iterator[str
     yield f"The filter {first.filter} threw away {thrown:,} of {read:,} items after they were read and paid for: {each}."
 
 
-def _compare_with_forecast(ran: RunResult, read: int, told: PatternForecast) -> Iterator[str]:
-    if not told.units:
+def _compare_with_forecast(ran: RunResult, read: int, forecast: PatternForecast) -> Iterator[str]:
+    if not forecast.units:
         yield "Nothing is foretold of it: the design does not say how it is asked today (a need's route)."
         return
-    if told.items is None and told.item_bytes is None:
+    if forecast.items is None and forecast.item_bytes is None:
         yield "The design declares neither how many items it gives nor how large they are, so its forecast is a guess."
         return
     took = sum(units.read + units.write for call in ran.calls for units in call.units)
-    declared = told.read + told.write
+    declared = forecast.read + forecast.write
     if abs(took - declared) <= _NEAR:
         yield f"It took the {_units(declared)} that the design foretells."
         return
     mean = mean_item_bytes(ran)
-    found = _items(read) + (f" of {mean:,} B" if mean else "")
-    said = " of ".join(
+    actual = _items(read) + (f" of {mean:,} B" if mean else "")
+    expected = " of ".join(
         part
         for part in (
-            "" if told.items is None else _items(told.items),
-            "" if told.item_bytes is None else f"{told.item_bytes:,} B",
+            "" if forecast.items is None else _items(forecast.items),
+            "" if forecast.item_bytes is None else f"{forecast.item_bytes:,} B",
         )
         if part
     )
-    yield f"It took {_units(took)} where the design foretells {declared:g}: {found} read, {said} declared."
+    yield f"It took {_units(took)} where the design foretells {declared:g}: {actual} read, {expected} declared."
 
 
 def _items(count: int) -> str:

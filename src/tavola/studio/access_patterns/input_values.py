@@ -15,6 +15,7 @@ from uuid import UUID
 from tavola.errors import TavolaError
 from tavola.keys import part_for
 from tavola.model.document import FieldDesign
+from tavola.studio.key_text import format_value
 from tavola.studio.problems import RequestRefused
 from tavola.studio.types import AttributeValue
 from tavola.values import NumberRefused, canonical_number
@@ -65,12 +66,14 @@ def parse_value(field: FieldDesign, text: str) -> Any:
     try:
         return _VALUES[kind](field, text.strip() if kind != "text" else text)
     except (ValueError, OverflowError, Base64Error, NumberRefused) as error:
-        told = f"one of {', '.join(map(str, field.choices or ()))}" if kind == "choice" else _EXAMPLES[kind]
+        expected = (
+            f"one of {', '.join(map(str, field.choices or ()))}" if kind == "choice" else _EXAMPLES[kind]
+        )
         raise RequestRefused(
             "parameter-malformed",
-            f"{field.name} is not {told.partition(' such')[0]}",
+            f"{field.name} is not {expected.partition(' such')[0]}",
             f"{field.name} was given as “{text[:200]}”.",
-            f"Give {told}.",
+            f"Give {expected}.",
         ) from error
 
 
@@ -107,35 +110,22 @@ def from_attribute(field: FieldDesign, stored: AttributeValue) -> Any:
 
 def attribute_text(field: FieldDesign, stored: AttributeValue) -> str | None:
     """Return an attribute's value as a person would type it for the field; None for what nobody types."""
-    [(tag, held)] = stored.items()
+    [(tag, content)] = stored.items()
     if tag == "N" and input_kind(field) == "datetime":
         try:
             since = (
-                timedelta(milliseconds=float(held))
+                timedelta(milliseconds=float(content))
                 if field.type == "epoch-milliseconds"
-                else timedelta(seconds=float(held))
+                else timedelta(seconds=float(content))
             )
             return (_EPOCH + since).isoformat().replace("+00:00", "Z")
         except (ValueError, OverflowError):
             return None
     if tag in ("S", "N"):
-        return str(held)
+        return str(content)
     if tag == "BOOL":
-        return "true" if held else "false"
-    return str(held) if tag == "B" and isinstance(held, str) else None
-
-
-def value_text(value: Any) -> str:
-    """Return a value read from a key as a person would type it."""
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case datetime():
-            return value.isoformat().replace("+00:00", "Z")
-        case date():
-            return value.isoformat()
-        case _:
-            return str(value)
+        return "true" if content else "false"
+    return str(content) if tag == "B" and isinstance(content, str) else None
 
 
 def _epoch(field: FieldDesign, value: datetime) -> str:
@@ -160,8 +150,8 @@ def _decimal(field: FieldDesign, text: str) -> Decimal:
 
 def _datetime(field: FieldDesign, text: str) -> datetime:
     """Return a moment; without a zone it is UTC, which is how every key is written."""
-    told = datetime.fromisoformat(text)
-    return told.replace(tzinfo=UTC) if told.tzinfo is None else told.astimezone(UTC)
+    parsed = datetime.fromisoformat(text)
+    return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
 
 
 def _date(field: FieldDesign, text: str) -> date:
@@ -180,7 +170,7 @@ def _uuid(field: FieldDesign, text: str) -> UUID:
 
 def _choice(field: FieldDesign, text: str) -> Any:
     for choice in field.choices or ():
-        if value_text(choice) == text:
+        if format_value(choice) == text:
             return choice
     raise ValueError("none of its choices")
 

@@ -47,10 +47,10 @@ _COMPARED: dict[str, Callable[..., bool]] = {
 }
 
 
-def is_in_range(value: Any, stretch: FieldRange) -> bool:
+def is_in_range(value: Any, field_range: FieldRange) -> bool:
     """Tell whether a value of a field lies in a stretch of it."""
-    operands = (comparable_value(stretch.field, operand) for operand in stretch.operands)
-    return bool(_COMPARED[stretch.operator](value, *operands))
+    operands = (comparable_value(field_range.field, operand) for operand in field_range.operands)
+    return bool(_COMPARED[field_range.operator](value, *operands))
 
 
 def comparable_value(field: FieldDesign, operand: Any) -> Any:
@@ -58,34 +58,34 @@ def comparable_value(field: FieldDesign, operand: Any) -> Any:
     return parse_value(field, operand) if isinstance(operand, str) else operand
 
 
-def combine_ranges(stretches: Sequence[FieldRange]) -> tuple[FieldRange, tuple[FieldRange, ...]]:
+def combine_ranges(ranges: Sequence[FieldRange]) -> tuple[FieldRange, tuple[FieldRange, ...]]:
     """Return the one stretch that a key can be asked with for several of a field, and those that it does not decide alone."""
-    if len(stretches) == 1:
-        return stretches[0], ()
-    starts = [each for each in stretches if each.operator == "begins_with"]
+    if len(ranges) == 1:
+        return ranges[0], ()
+    starts = [each for each in ranges if each.operator == "begins_with"]
     if starts:
-        return starts[0], tuple(stretches)
-    field = stretches[0].field
+        return starts[0], tuple(ranges)
+    field = ranges[0].field
 
     def place(operand: Any) -> Any:
         return comparable_value(field, operand)
 
-    lows = [each.operands[0] for each in stretches if each.operator in (">", ">=", "between")]
-    highs = [each.operands[-1] for each in stretches if each.operator in ("<", "<=", "between")]
+    lows = [each.operands[0] for each in ranges if each.operator in (">", ">=", "between")]
+    highs = [each.operands[-1] for each in ranges if each.operator in ("<", "<=", "between")]
     if lows and highs:
-        asked = FieldRange(field, "between", (max(lows, key=place), min(highs, key=place)))
+        combined = FieldRange(field, "between", (max(lows, key=place), min(highs, key=place)))
     elif lows:
-        asked = FieldRange(field, ">=", (max(lows, key=place),))
+        combined = FieldRange(field, ">=", (max(lows, key=place),))
     else:
-        asked = FieldRange(field, "<=", (min(highs, key=place),))
-    return asked, tuple(stretches)
+        combined = FieldRange(field, "<=", (min(highs, key=place),))
+    return combined, tuple(ranges)
 
 
 def item_checker(
-    entity: EntityDesign, key: KeyDesign, asked: Sequence[KeyQuery], rough: Collection[str]
+    entity: EntityDesign, key: KeyDesign, queries: Sequence[KeyQuery], rough: Collection[str]
 ) -> Callable[[Item], bool] | None:
     """Return what decides on an item whether it was asked for; None where its key has decided."""
-    checks = [_range_checks(each, rough) for each in asked]
+    checks = [_range_checks(each, rough) for each in queries]
     if not any(checks):
         return None
 
@@ -102,9 +102,9 @@ def check_comparable(
     index = None if key.index is None else table.index(key.index)
     if index is None or index.projection == "ALL":
         return
-    held = {*table.settings.key_names, *index.attributes}
-    held |= set() if index.projection == "KEYS_ONLY" else set(index.projection)
-    absent = sorted(name for name in rough if entity.field(name).attribute not in held)
+    key_attributes = {*table.settings.key_names, *index.attributes}
+    key_attributes |= set() if index.projection == "KEYS_ONLY" else set(index.projection)
+    absent = sorted(name for name in rough if entity.field(name).attribute not in key_attributes)
     if absent:
         raise RequestRefused(
             "parameter-rough",
@@ -114,15 +114,15 @@ def check_comparable(
         )
 
 
-def _range_checks(asked: KeyQuery, rough: Collection[str]) -> tuple[FieldRange, ...]:
+def _range_checks(query: KeyQuery, rough: Collection[str]) -> tuple[FieldRange, ...]:
     fixed = [
-        FieldRange(asked.entity.field(name), "=", (asked.fixed[name],))
+        FieldRange(query.entity.field(name), "=", (query.fixed[name],))
         for name in rough
-        if name in asked.fixed
+        if name in query.fixed
     ]
-    stretch = asked.field_range
-    ranges = [stretch] if stretch is not None and stretch.field.name in rough else []
-    return (*fixed, *ranges, *asked.checks)
+    field_range = query.field_range
+    ranges = [field_range] if field_range is not None and field_range.field.name in rough else []
+    return (*fixed, *ranges, *query.checks)
 
 
 def _meets_check(entity: EntityDesign, key: KeyDesign, check: FieldRange, item: Item) -> bool:
@@ -138,9 +138,9 @@ def _field_value(entity: EntityDesign, key: KeyDesign, field: FieldDesign, item:
     for source in key.sources:
         bound, text = entity.bind_template(source), item.get(source.attribute, {}).get("S")
         if bound is not None and text is not None and field.name not in bound.lossy_fields:
-            told = (bound.read(text) or {}).get(field.name)
-            if told is not None:
-                return told
+            value = (bound.read(text) or {}).get(field.name)
+            if value is not None:
+                return value
     return None
 
 
@@ -160,47 +160,47 @@ def check_request_count(count: int) -> None:
         )
 
 
-def shard_values(asked: KeyQuery, newest_first: bool) -> tuple[Sequence[Mapping[str, Any]], Order]:
+def shard_values(query: KeyQuery, newest_first: bool) -> tuple[Sequence[Mapping[str, Any]], Order]:
     """Return what to add to the values for each shard, and how the shards' answers are put in order."""
-    key, shards = asked.key, asked.key.shards
+    key, shards = query.key, query.key.shards
     if shards is None:
         return [{}], "in turn"
     if shards.by != "time":
         decides = key.index is None or (shards.by == "hash" and shards.reading is None)
         # Of a field that the key has a part of, such as the day of a time, the items that are found have other values.
-        if shards.of and decides and set(shards.of) <= asked.fixed.keys() - _lossy_fields(asked):
-            return [{SHARD: shard_number(asked.entity, key, asked.fixed)}], "in turn"
+        if shards.of and decides and set(shards.of) <= query.fixed.keys() - _lossy_fields(query):
+            return [{SHARD: shard_number(query.entity, key, query.fixed)}], "in turn"
         return [{SHARD: number} for number in range(shards.reads)], "merged"
     name = shards.of[0]
-    if name in asked.fixed:
-        return [{name: asked.fixed[name]}], "in turn"
-    stretch = asked.field_range
-    if stretch is None or stretch.field.name != name or stretch.operator != "between":
+    if name in query.fixed:
+        return [{name: query.fixed[name]}], "in turn"
+    field_range = query.field_range
+    if field_range is None or field_range.field.name != name or field_range.operator != "between":
         raise RequestRefused(
             "parameter-missing",
             f"{name} needs both ends",
             f"It is sharded by the {shards.bucket} of {name}, and only a range with both ends says which shards to ask.",
             f"Give {name} with “between”.",
         )
-    start, end = stretch.operands
+    start, end = field_range.operands
     buckets = time_buckets(start, end, shards.bucket)
-    falls = _descends(asked, name, buckets)
+    falls = _descends(query, name, buckets)
     if falls is not None and falls != newest_first:
         buckets = buckets[::-1]
     return [{name: bucket} for bucket in buckets], "merged" if falls is None else "in turn"
 
 
-def _lossy_fields(asked: KeyQuery) -> set[str]:
-    bounds = (asked.entity.bind_template(source) for source in asked.key.sources)
+def _lossy_fields(query: KeyQuery) -> set[str]:
+    bounds = (query.entity.bind_template(source) for source in query.key.sources)
     return {name for bound in bounds if bound is not None for name in bound.lossy_fields}
 
 
-def _descends(asked: KeyQuery, name: str, buckets: Sequence[Any]) -> bool | None:
+def _descends(query: KeyQuery, name: str, buckets: Sequence[Any]) -> bool | None:
     """Return whether the sort key falls as time rises; None where it does not go by time, bucket by bucket."""
-    source = next(iter(asked.key.range), None)
+    source = next(iter(query.key.range), None)
     if source is None or source.fields[:1] != (name,):
         return None
-    bound = asked.entity.bind_template(source)
+    bound = query.entity.bind_template(source)
     if bound is None:
         return False
     part = bound.steps[0].part
@@ -235,16 +235,16 @@ def time_buckets(start: Any, end: Any, bucket: str) -> list[Any]:
         at = at.replace(**{zero: 0})  # type: ignore[arg-type]  # one of the three
     at = at.replace(day=1) if bucket in ("month", "year") else at
     at = at.replace(month=1) if bucket == "year" else at
-    found: list[Any] = []
-    while at <= last and len(found) <= REQUESTS_MAX:
-        found.append(at.date() if days else at)
+    buckets: list[Any] = []
+    while at <= last and len(buckets) <= REQUESTS_MAX:
+        buckets.append(at.date() if days else at)
         if bucket in _STEPS:
             at += timedelta(seconds=_STEPS[bucket])
         elif bucket == "month":
             at = (at + timedelta(days=32)).replace(day=1)
         else:
             at = at.replace(year=at.year + 1)
-    return found
+    return buckets
 
 
 NO_MATCHING_KEY = "Nothing can answer it: no key lies in this stretch, so no request is made."
@@ -288,29 +288,33 @@ def plan_batch_get(
     requests = []
     for at in range(0, len(once), BATCH_GET_KEYS_MAX):
         chunk = once[at : at + BATCH_GET_KEYS_MAX]
-        wanted: dict[str, Any] = {"Keys": chunk} | ({"ConsistentRead": True} if how.consistent else {})
+        keys_and_attributes: dict[str, Any] = {"Keys": chunk} | (
+            {"ConsistentRead": True} if how.consistent else {}
+        )
         first = describe_clauses([Clause(name, "=", (value,)) for name, value in chunk[0].items()])
         more = "" if len(chunk) == 1 else f", and {len(chunk) - 1} more"
-        requests.append(OutgoingRequest({"RequestItems": {table.name: wanted}}, f"{first}{more}"))
+        requests.append(
+            OutgoingRequest({"RequestItems": {table.name: keys_and_attributes}}, f"{first}{more}")
+        )
     check_request_count(len(requests))
     return RequestPlan("BatchGetItem", tuple(requests))
 
 
 def plan_queries(
-    asked: Sequence[KeyQuery], how: RunOptions, *, fetches: bool = False, notes: tuple[str, ...] = ()
+    queries: Sequence[KeyQuery], how: RunOptions, *, fetches: bool = False, notes: tuple[str, ...] = ()
 ) -> RequestPlan:
     """Return the queries of questions to one key, a request for each of its shards."""
-    first = asked[0]
+    first = queries[0]
     table, key = first.table, first.key
     index = None if key.index is None else table.index(key.index)
     requests: list[OutgoingRequest] = []
     order: Order = "in turn"
     rough: set[str] = set()
-    for each in asked:
+    for each in queries:
         sort, inexact, empty = _sort_clauses(each)
         rough |= inexact
         shards, ordered = shard_values(each, how.newest_first)
-        order = "merged" if ordered == "merged" or len(asked) > 1 else order
+        order = "merged" if ordered == "merged" or len(queries) > 1 else order
         for shard in () if empty else shards:
             partition = [
                 Clause(
@@ -341,7 +345,7 @@ def plan_queries(
         how.limit,
         how.newest_first,
         fetches,
-        item_checker(first.entity, key, asked, rough),
+        item_checker(first.entity, key, queries, rough),
         notes,
     )
 
@@ -358,24 +362,24 @@ def query_body(table: TableDesign, index: str | None, how: RunOptions, *, consis
     return body
 
 
-def _sort_clauses(asked: KeyQuery) -> tuple[list[Clause], set[str], bool]:
+def _sort_clauses(query: KeyQuery) -> tuple[list[Clause], set[str], bool]:
     """Return the conditions on the sort key, the fields that they tell only roughly, and whether nothing can meet them."""
     clauses: list[Clause] = []
     rough: set[str] = set()
-    fixed, stretch = asked.fixed, asked.field_range
-    for source in asked.key.range:
-        bound = asked.entity.bind_template(source)
+    fixed, field_range = query.fixed, query.field_range
+    for source in query.key.range:
+        bound = query.entity.bind_template(source)
         if bound is None:
             assert source.field is not None
-            field = asked.entity.field(source.field)
+            field = query.entity.field(source.field)
             if field.name in fixed:
                 clauses.append(Clause(source.attribute, "=", (to_attribute(field, fixed[field.name]),)))
                 continue
-            if stretch is not None and stretch.field.name == field.name:
-                operands = tuple(to_attribute(field, operand) for operand in stretch.operands)
-                if stretch.operator == "between" and sort_value(operands[0]) > sort_value(operands[1]):
+            if field_range is not None and field_range.field.name == field.name:
+                operands = tuple(to_attribute(field, operand) for operand in field_range.operands)
+                if field_range.operator == "between" and sort_value(operands[0]) > sort_value(operands[1]):
                     return [], rough, True
-                clauses.append(Clause(source.attribute, expression_operator(stretch.operator), operands))
+                clauses.append(Clause(source.attribute, expression_operator(field_range.operator), operands))
             break
         known: dict[str, Any] = {}
         for name in bound.fields:
@@ -384,9 +388,9 @@ def _sort_clauses(asked: KeyQuery) -> tuple[list[Clause], set[str], bool]:
             known[name] = fixed[name]
         ahead = bound.fields[len(known) :]
         compared = set(known)
-        if stretch is not None and ahead and ahead[0] == stretch.field.name:
-            span = bound.bounds(known, WORDS[stretch.operator], *stretch.operands)
-            compared.add(stretch.field.name)
+        if field_range is not None and ahead and ahead[0] == field_range.field.name:
+            span = bound.bounds(known, WORDS[field_range.operator], *field_range.operands)
+            compared.add(field_range.field.name)
         else:
             span = bound.bounds(known)
         if not span.exact:

@@ -62,53 +62,55 @@ _BUCKETS = ("year", "month", "day", "hour", "minute")
 
 
 def plan_need(
-    found: PatternEntry, given: Mapping[str, EnteredValue], how: RunOptions, now_s: float
+    entry: PatternEntry, entered: Mapping[str, EnteredValue], how: RunOptions, now_s: float
 ) -> RequestPlan:
     """Return the requests of a need; a stretch without an end of its own ends now."""
-    table, entity, need = found.table, found.entity, found.need
+    table, entity, need = entry.table, entry.entity, entry.need
     assert table is not None
     assert entity is not None
     assert need is not None
     conditions = [
-        (name, field, condition, role, _operands(name, field, condition, given))
+        (name, field, condition, role, _operands(name, field, condition, entered))
         for name, field, condition, role in need_conditions(table, entity, need)
     ]
     keyed = [(f, c, values) for _, f, c, role, values in conditions if role != "filter"]
     filters = tuple(_filter_clause(f, c, values) for _, f, c, role, values in conditions if role == "filter")
     if need.route is not None and has_full_route(need):
         return _plan_route(table, need.route, _combine_conditions(keyed), keyed, filters, how)
-    key = found.key
+    key = entry.key
     assert key is not None, "what is runnable has a key or a route"
-    left = tuple(_filter_clause(f, c, values) for f, c, values in keyed if c in found.filtered)
-    terms = _combine_conditions([each for each in keyed if each[1] not in found.filtered])
+    remaining = tuple(_filter_clause(f, c, values) for f, c, values in keyed if c in entry.filtered)
+    terms = _combine_conditions([each for each in keyed if each[1] not in entry.filtered])
     several = {
         name: [_key_part(term.field, value) for value in term.values]
         for name, term in terms.items()
         if term.values is not None
     }
-    stretched = next((term for term in terms.values() if term.field_range is not None), None)
-    stretch, held = (None, ()) if stretched is None else (stretched.field_range, stretched.checks)
+    ranged = next((term for term in terms.values() if term.field_range is not None), None)
+    field_range, checks = (None, ()) if ranged is None else (ranged.field_range, ranged.checks)
     notes: tuple[str, ...] = ()
     grains: list[dict[str, Any]] = [{}]
-    if found.bucketed_fields and stretch is not None:
-        parts = (part for part in key_parts(key.hash) if part.field == stretch.field.name)
+    if entry.bucketed_fields and field_range is not None:
+        parts = (part for part in key_parts(key.hash) if part.field == field_range.field.name)
         grain = next((part.grain for part in parts if part.grain in _BUCKETS), "day")
-        grains = [{stretch.field.name: at} for at in time_buckets(*_range_ends(stretch, now_s), grain)]
-        notes = (f"A query for each {grain} of {stretch.field.name}: {len(grains)} of them.",)
+        grains = [
+            {field_range.field.name: at} for at in time_buckets(*_range_ends(field_range, now_s), grain)
+        ]
+        notes = (f"A query for each {grain} of {field_range.field.name}: {len(grains)} of them.",)
     choices = _combinations(several)
     check_request_count(len(choices) * len(grains))
     if not choices or not grains:
         return RequestPlan("Query", (), notes=(*notes, NO_MATCHING_KEY))
-    if found.summary.operation in ("GetItem", "BatchGetItem"):
+    if entry.summary.operation in ("GetItem", "BatchGetItem"):
         if len(choices) == 1:
             return plan_get(table, entity, key, choices[0], how)
         return plan_batch_get(table, [render_key(entity, key, fixed) for fixed in choices], how)
-    asked = [
-        KeyQuery(table, entity, key, fixed, stretch, left, grain=at, checks=held)
+    queries = [
+        KeyQuery(table, entity, key, fixed, field_range, remaining, grain=at, checks=checks)
         for at in grains
         for fixed in choices
     ]
-    return plan_queries(asked, how, notes=notes)
+    return plan_queries(queries, how, notes=notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,27 +131,27 @@ def _combine_conditions(conditions: Iterable[_Condition]) -> dict[str, _FieldCon
     by_field: dict[str, list[_Condition]] = {}
     for each in conditions:
         by_field.setdefault(each[0].name, []).append(each)
-    found: dict[str, _FieldCondition] = {}
+    combined: dict[str, _FieldCondition] = {}
     for name, own in by_field.items():
         field = own[0][0]
-        equal = [values for _, given, values in own if given.operator in ("=", "in")]
+        equal = [values for _, condition, values in own if condition.operator in ("=", "in")]
         ranges = [
-            FieldRange(field, given.operator, tuple(_key_part(field, value) for value in values))
-            for _, given, values in own
-            if given.operator in WORDS
+            FieldRange(field, condition.operator, tuple(_key_part(field, value) for value in values))
+            for _, condition, values in own
+            if condition.operator in WORDS
         ]
         if equal:
             shared = set.intersection(*({_hashable(value) for value in values} for values in equal))
             once = [dict([each]) for each in dict.fromkeys(map(_hashable, equal[0])) if each in shared]
-            met = (
+            accepted = (
                 value
                 for value in once
                 if all(is_in_range(from_attribute(field, value), each) for each in ranges)
             )
-            found[name] = _FieldCondition(field, tuple(met))
+            combined[name] = _FieldCondition(field, tuple(accepted))
         elif ranges:
-            found[name] = _FieldCondition(field, None, *combine_ranges(ranges))
-    return found
+            combined[name] = _FieldCondition(field, None, *combine_ranges(ranges))
+    return combined
 
 
 def _hashable(value: AttributeValue) -> tuple[str, Any]:
@@ -164,7 +166,7 @@ def _combinations(several: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 
 def _operands(
-    name: str, field: FieldDesign, condition: Given, given: Mapping[str, EnteredValue]
+    name: str, field: FieldDesign, condition: Given, entered_values: Mapping[str, EnteredValue]
 ) -> tuple[AttributeValue, ...]:
     """Return what a condition compares with, as it is stored: what it always is, or what was typed."""
     if condition.operator == "exists":
@@ -172,7 +174,7 @@ def _operands(
     if condition.value is not None:
         several = condition.operator in ("in", "between")
         return tuple(condition.value["L"]) if several else (condition.value,)
-    entered = given.get(name)
+    entered = entered_values.get(name)
     if entered is None:
         raise RequestRefused(
             "parameter-missing", f"{name} is missing", f"It is asked by {name}.", f"Give {name} a value."
@@ -213,11 +215,11 @@ def _filter_clause(field: FieldDesign, condition: Given, values: tuple[Attribute
     return Clause(field.attribute, word, values)
 
 
-def _range_ends(stretch: FieldRange, now_s: float) -> tuple[Any, Any]:
-    if stretch.operator == "between":
-        return stretch.operands[0], stretch.operands[1]
+def _range_ends(field_range: FieldRange, now_s: float) -> tuple[Any, Any]:
+    if field_range.operator == "between":
+        return field_range.operands[0], field_range.operands[1]
     now = datetime.fromtimestamp(now_s, UTC)
-    start = stretch.operands[0]
+    start = field_range.operands[0]
     return start, now if isinstance(start, datetime) else date(now.year, now.month, now.day)
 
 
@@ -249,7 +251,7 @@ def _plan_route(
         body = query_body(table, route.index, how, consistent=consistent) | render_conditions(keys, filters)
         requests.append(OutgoingRequest(body, describe_clauses(keys), describe_clauses(filters)))
     range_ = table.settings.key_names[1:] if index is None else index.range
-    held = tuple(check for term in ranges for check in term.checks)
+    checks = tuple(check for term in ranges for check in term.checks)
     return RequestPlan(
         "Query",
         tuple(requests),
@@ -257,7 +259,7 @@ def _plan_route(
         sort_attributes=tuple(dict.fromkeys([*range_, *table.settings.key_names])),
         limit=how.limit,
         newest_first=how.newest_first,
-        accepts=_range_checker(held) if held else None,
+        accepts=_range_checker(checks) if checks else None,
         notes=() if requests else (NO_MATCHING_KEY,),
     )
 
@@ -286,73 +288,77 @@ def _plan_keys(
     return RequestPlan("GetItem", (OutgoingRequest(body, describe_clauses(clauses)),))
 
 
-def _range_clause(stretch: FieldRange) -> Clause:
-    operands = tuple(to_attribute(stretch.field, operand) for operand in stretch.operands)
-    return Clause(stretch.field.attribute, expression_operator(stretch.operator), operands)
+def _range_clause(field_range: FieldRange) -> Clause:
+    operands = tuple(to_attribute(field_range.field, operand) for operand in field_range.operands)
+    return Clause(field_range.field.attribute, expression_operator(field_range.operator), operands)
 
 
 def _is_empty_range(clause: Clause) -> bool:
     return clause.operator == "BETWEEN" and sort_value(clause.operands[0]) > sort_value(clause.operands[1])
 
 
-def _range_checker(held: Sequence[FieldRange]) -> Callable[[Item], bool]:
+def _range_checker(checks: Sequence[FieldRange]) -> Callable[[Item], bool]:
     def accepts(item: Item) -> bool:
-        read = ((check, from_attribute(check.field, item[check.field.attribute])) for check in held)
+        read = ((check, from_attribute(check.field, item[check.field.attribute])) for check in checks)
         return all(value is None or is_in_range(value, check) for check, value in read)
 
     return accepts
 
 
 def plan_pattern(
-    found: PatternEntry, values: Sequence[EnteredValue], how: RunOptions, now_s: float
+    entry: PatternEntry, values: Sequence[EnteredValue], how: RunOptions, now_s: float
 ) -> RequestPlan:
     """Return the requests of a pattern; refuse what cannot be run, and values that the pattern cannot be asked with."""
-    if not found.summary.runnable or found.table is None or found.entity is None:
+    if not entry.summary.runnable or entry.table is None or entry.entity is None:
         raise RequestRefused(
             "pattern-not-run",
             "This pattern is not run",
-            found.summary.reason,
+            entry.summary.reason,
             "Look at its forecast instead.",
         )
-    given = {value.name: value for value in values if value.value != ""}
-    for name in given:
-        if all(parameter.name != name for parameter in found.summary.parameters):
+    entered = {value.name: value for value in values if value.value != ""}
+    for name in entered:
+        if all(parameter.name != name for parameter in entry.summary.parameters):
             raise RequestRefused(
                 "parameter-unknown",
                 f"There is no parameter {name}",
-                f"{found.summary.place} is asked with {', '.join(p.name for p in found.summary.parameters) or 'nothing'}.",
+                f"{entry.summary.place} is asked with {', '.join(p.name for p in entry.summary.parameters) or 'nothing'}.",
                 "Leave it out.",
             )
     try:
-        if found.collection is not None:
-            return _plan_collection(found.table, found.entity, found.collection, given, how)
-        if found.need is not None:
-            return plan_need(found, given, how, now_s)
-        return _plan_pattern(found, given, how)
+        if entry.collection is not None:
+            return _plan_collection(entry.table, entry.entity, entry.collection, entered, how)
+        if entry.need is not None:
+            return plan_need(entry, entered, how, now_s)
+        return _plan_pattern(entry, entered, how)
     except RequestRefused:
         raise
     except TavolaError as error:  # a value that a key cannot hold
         raise RequestRefused("parameter-refused", "The key cannot be made of this", str(error)) from error
 
 
-def _plan_pattern(found: PatternEntry, given: Mapping[str, EnteredValue], how: RunOptions) -> RequestPlan:
-    table, entity, key, pattern = found.table, found.entity, found.key, found.pattern
+def _plan_pattern(
+    entry: PatternEntry, entered_values: Mapping[str, EnteredValue], how: RunOptions
+) -> RequestPlan:
+    table, entity, key, pattern = entry.table, entry.entity, entry.key, entry.pattern
     assert table is not None
     assert entity is not None
     assert key is not None
     assert pattern is not None
     fixed = {
-        name: parse_key_part(entity.field(name), require_value(given, name)) for name in pattern.partition
+        name: parse_key_part(entity.field(name), require_value(entered_values, name))
+        for name in pattern.partition
     }
     if pattern is entity.primary:
         fixed |= {
-            name: parse_key_part(entity.field(name), require_value(given, name)) for name in pattern.sorts
+            name: parse_key_part(entity.field(name), require_value(entered_values, name))
+            for name in pattern.sorts
         }
-        return plan_get(table, entity, key, fixed, how, transactional=found.summary.transactional)
-    stretch: FieldRange | None = None
+        return plan_get(table, entity, key, fixed, how, transactional=entry.summary.transactional)
+    field_range: FieldRange | None = None
     last = ""
     for name in pattern.sorts:
-        entered = given.get(name)
+        entered = entered_values.get(name)
         if entered is None:
             last = last or name
             continue
@@ -367,17 +373,17 @@ def _plan_pattern(found: PatternEntry, given: Mapping[str, EnteredValue], how: R
         if entered.operator == "=":
             fixed[name] = parse_key_part(field, entered.value)
         else:
-            stretch = parse_range(field, entered)
+            field_range = parse_range(field, entered)
             last = name
-    asked = KeyQuery(table, entity, key, fixed, stretch)
-    return plan_queries([asked], how, fetches=pattern.hydrate)
+    query = KeyQuery(table, entity, key, fixed, field_range)
+    return plan_queries([query], how, fetches=pattern.hydrate)
 
 
 def _plan_collection(
     table: TableDesign,
     entity: EntityDesign,
     collection: CollectionDesign,
-    given: Mapping[str, EnteredValue],
+    entered: Mapping[str, EnteredValue],
     how: RunOptions,
 ) -> RequestPlan:
     """Return the one query of a collection, between the sort keys that its members have."""
@@ -385,7 +391,7 @@ def _plan_collection(
     hash_ = table.settings.hash if index is None else index.hash[0]
     range_ = table.settings.range if index is None else next(iter(index.range), None)
     fixed = {
-        name: parse_key_part(entity.field(name), require_value(given, name)) for name in collection.parts
+        name: parse_key_part(entity.field(name), require_value(entered, name)) for name in collection.parts
     }
     key = entity.key_on(collection.index)
     own = (

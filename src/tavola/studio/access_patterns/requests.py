@@ -34,17 +34,19 @@ def render_conditions(key: Sequence[Clause], filters: Sequence[Clause]) -> dict[
     values: dict[str, AttributeValue] = {}
     body: dict[str, Any] = {}
     for member, clauses in (("KeyConditionExpression", key), ("FilterExpression", filters)):
-        told = []
+        rendered = []
         for clause in clauses:
-            name = next((held for held, of in names.items() if of == clause.attribute), f"#{len(names)}")
+            name = next(
+                (attribute for attribute, of in names.items() if of == clause.attribute), f"#{len(names)}"
+            )
             names[name] = clause.attribute
             operands = []
             for operand in clause.operands:
                 operands.append(f":{len(values)}")
                 values[operands[-1]] = operand
-            told.append(_render_clause(clause, name, operands))
-        if told:
-            body[member] = " AND ".join(told)
+            rendered.append(_render_clause(clause, name, operands))
+        if rendered:
+            body[member] = " AND ".join(rendered)
     if names:
         body["ExpressionAttributeNames"] = names
     if values:
@@ -59,8 +61,8 @@ def describe_clauses(clauses: Sequence[Clause]) -> str:
 
 def format_operand(value: AttributeValue) -> str:
     """Return a value as a condition shows it, cut short."""
-    [(tag, held)] = value.items()
-    text = str(held)
+    [(tag, content)] = value.items()
+    text = str(content)
     # What ends a range of texts is the last character there is, which no font has.
     text = text.replace("\U0010ffff", "…")
     text = text if len(text) <= _TEXT_MAX else f"{text[:_TEXT_MAX]}…"
@@ -156,20 +158,20 @@ class KeyQuery:
     ] = ()  # what the stretch does not decide alone: compared when the items are there
 
 
-def require_value(given: Mapping[str, EnteredValue], name: str) -> str:
+def require_value(entered: Mapping[str, EnteredValue], name: str) -> str:
     """Return what was typed for a part of the partition key; refuse none, and anything but equality."""
-    if name not in given:
+    if name not in entered:
         raise RequestRefused(
             "parameter-missing", f"{name} is missing", f"The key is made of {name}.", f"Give {name} a value."
         )
-    if given[name].operator != "=":
+    if entered[name].operator != "=":
         raise RequestRefused(
             "parameter-refused",
             f"{name} is compared with = alone",
             f"{name} is part of the partition key.",
             "Choose =.",
         )
-    return given[name].value
+    return entered[name].value
 
 
 def parse_range(field: FieldDesign, entered: EnteredValue) -> FieldRange:
@@ -213,7 +215,7 @@ def render_key_attribute(
 
 def sort_value(value: AttributeValue) -> Any:
     """Return a key's value as DynamoDB sorts it among those of its type."""
-    [(tag, held)] = value.items()
+    [(tag, content)] = value.items()
     if tag == "N":
-        return Decimal(held)
-    return b64decode(held) if tag == "B" and isinstance(held, str) else held
+        return Decimal(content)
+    return b64decode(content) if tag == "B" and isinstance(content, str) else content

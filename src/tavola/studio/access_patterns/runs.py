@@ -92,12 +92,12 @@ async def run_plan(db: AsyncConnection, planned: RequestPlan) -> RunResult:
     answers: list[list[Item]] = []
     dropped, left_calls = 0, RUN_CALLS_MAX
     for outgoing in planned.requests:
-        wanted = planned.limit
-        if wanted is not None and planned.order == "in turn":
-            wanted -= sum(map(len, answers))
-        if wanted == 0 or not left_calls:
+        limit = planned.limit
+        if limit is not None and planned.order == "in turn":
+            limit -= sum(map(len, answers))
+        if limit == 0 or not left_calls:
             break
-        ran, items, away = await _run_pages(db, planned, outgoing, wanted, min(CALLS_MAX, left_calls))
+        ran, items, away = await _run_pages(db, planned, outgoing, limit, min(CALLS_MAX, left_calls))
         left_calls -= len(ran.calls)
         dropped += away
         requests.append(ran)
@@ -124,8 +124,8 @@ async def run_plan(db: AsyncConnection, planned: RequestPlan) -> RunResult:
 async def _run_get(db: AsyncConnection, planned: RequestPlan) -> RunResult:
     [outgoing] = planned.requests
     answer, call = await _call(db, planned.operation, outgoing.body)
-    told = [answer] if planned.operation == "GetItem" else answer.get("Responses", ())
-    items = tuple(each["Item"] for each in told if each.get("Item"))
+    responses = [answer] if planned.operation == "GetItem" else answer.get("Responses", ())
+    items = tuple(each["Item"] for each in responses if each.get("Item"))
     body = outgoing.body if planned.operation == "GetItem" else outgoing.body["TransactItems"][0]["Get"]
     ran = RunRequest(
         planned.operation,
@@ -153,17 +153,17 @@ async def _run_pages(
     while len(calls) < calls_max:
         body = dict(outgoing.body)
         if limit is not None:
-            left = limit - len(items)
-            body["Limit"] = max(left, FILTERED_READ_MIN) if sifted else left
+            missing = limit - len(items)
+            body["Limit"] = max(missing, FILTERED_READ_MIN) if sifted else missing
         if start is not None:
             body["ExclusiveStartKey"] = start
         first = body if not calls else first
         answer, call = await _call(db, planned.operation, body)
         calls.append(call)
-        found = answer.get("Items", ())
-        kept = found if planned.accepts is None else [item for item in found if planned.accepts(item)]
-        dropped += len(found) - len(kept)
-        items += kept
+        page = answer.get("Items", ())
+        accepted = page if planned.accepts is None else [item for item in page if planned.accepts(item)]
+        dropped += len(page) - len(accepted)
+        items += accepted
         start = answer.get("LastEvaluatedKey")
         if start is None or (limit is not None and len(items) >= limit):
             break
@@ -185,9 +185,9 @@ async def _run_batches(db: AsyncConnection, planned: RequestPlan) -> RunResult:
     requests: list[RunRequest] = []
     items: list[Item] = []
     for outgoing in planned.requests:
-        ran, found = await _run_batch(db, outgoing)
+        ran, batch = await _run_batch(db, outgoing)
         requests.append(ran)
-        items += found
+        items += batch
     return RunResult(tuple(requests), tuple(items), more=any(request.more for request in requests))
 
 
@@ -201,17 +201,19 @@ async def _fetch_items(
     names = [part["AttributeName"] for part in described["Table"]["KeySchema"]]
     keys = [{name: entry[name] for name in names} for entry in entries]
     requests: list[RunRequest] = []
-    found: dict[tuple[Any, ...], Item] = {}
+    by_key: dict[tuple[Any, ...], Item] = {}
     for at in range(0, len(keys), BATCH_GET_KEYS_MAX):
         chunk = keys[at : at + BATCH_GET_KEYS_MAX]
-        wanted: dict[str, Any] = {"Keys": chunk}
+        keys_and_attributes: dict[str, Any] = {"Keys": chunk}
         if first.get("ConsistentRead"):
-            wanted["ConsistentRead"] = True
+            keys_and_attributes["ConsistentRead"] = True
         condition = f"{len(chunk)} keys, from the entries of {index}"
-        ran, items = await _run_batch(db, OutgoingRequest({"RequestItems": {table: wanted}}, condition))
+        ran, items = await _run_batch(
+            db, OutgoingRequest({"RequestItems": {table: keys_and_attributes}}, condition)
+        )
         requests.append(ran)
-        found |= {_identity(names, item): item for item in items}
-    whole = [found[told] for key in keys if (told := _identity(names, key)) in found]
+        by_key |= {_identity(names, item): item for item in items}
+    whole = [by_key[identity] for key in keys if (identity := _identity(names, key)) in by_key]
     return requests, whole
 
 
@@ -220,13 +222,13 @@ async def _run_batch(db: AsyncConnection, outgoing: OutgoingRequest) -> tuple[Ru
     [(table, _)] = outgoing.body["RequestItems"].items()
     calls: list[RunCall] = []
     items: list[Item] = []
-    asked: dict[str, Any] = outgoing.body["RequestItems"]
-    while asked and len(calls) < CALLS_MAX:
-        answer, call = await _call(db, "BatchGetItem", {"RequestItems": asked})
-        found = answer.get("Responses", {}).get(table, [])
-        calls.append(replace(call, returned=len(found), read=len(found)))
-        items += found
-        asked = answer.get("UnprocessedKeys", {})
+    pending: dict[str, Any] = outgoing.body["RequestItems"]
+    while pending and len(calls) < CALLS_MAX:
+        answer, call = await _call(db, "BatchGetItem", {"RequestItems": pending})
+        batch_items = answer.get("Responses", {}).get(table, [])
+        calls.append(replace(call, returned=len(batch_items), read=len(batch_items)))
+        items += batch_items
+        pending = answer.get("UnprocessedKeys", {})
     ran = RunRequest(
         "BatchGetItem",
         table,
@@ -235,7 +237,7 @@ async def _run_batch(db: AsyncConnection, outgoing: OutgoingRequest) -> tuple[Ru
         "",
         dict(outgoing.body),
         tuple(calls),
-        more=bool(asked),
+        more=bool(pending),
     )
     return ran, items
 
@@ -259,26 +261,26 @@ def consumed_units(operation: str, answer: dict[str, Any]) -> tuple[TargetUnits,
     """Return what an answer says it consumed, the table first."""
     spent = Spent()
     spent.add(operation, answer)
-    found: list[TargetUnits] = []
+    targets: list[TargetUnits] = []
     reads = spent.reads > 0 or spent.writes == 0
     for table, units in spent.tables.items():
         if units.reads or units.writes:
-            found.append(TargetUnits(table, None, units.reads, units.writes))
-        found += [
+            targets.append(TargetUnits(table, None, units.reads, units.writes))
+        targets += [
             TargetUnits(table, index, amount if reads else 0.0, 0.0 if reads else amount)
             for index, amount in units.indexes.items()
         ]
-    return tuple(found)
+    return tuple(targets)
 
 
 def sum_units(parts: Sequence[TargetUnits]) -> tuple[TargetUnits, ...]:
     """Return units of several calls, each place once, tables before their indexes."""
-    found: dict[tuple[str, str], TargetUnits] = {}
+    sums: dict[tuple[str, str], TargetUnits] = {}
     for part in parts:
         place = (part.table, part.index or "")
-        before = found.get(place, TargetUnits(part.table, part.index, 0.0, 0.0))
-        found[place] = replace(before, read=before.read + part.read, write=before.write + part.write)
-    return tuple(found[place] for place in sorted(found))
+        before = sums.get(place, TargetUnits(part.table, part.index, 0.0, 0.0))
+        sums[place] = replace(before, read=before.read + part.read, write=before.write + part.write)
+    return tuple(sums[place] for place in sorted(sums))
 
 
 def _sort_position(names: Sequence[str], item: Item) -> tuple[Any, ...]:

@@ -6,13 +6,15 @@ Log records are returned as written, as `tavola log --json` prints them. An expl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, cast
 
 import msgspec
 
+from tavola.errors import TavolaError
+from tavola.handles import AsyncConnection
 from tavola.iam import (
     ACTIONS,
     ConditionMisfit,
@@ -31,32 +33,106 @@ from tavola.iam import (
 )
 from tavola.protocol.arns import Scope
 from tavola.protocol.operations import OPERATIONS
+from tavola.protocol.resources import TableFacts
 from tavola.studio.endpoint import Endpoint
-from tavola.studio.live_facts import LiveFacts
 from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import LogQuery, Studio
-from tavola.studio.types import Document
+from tavola.studio.table_layouts import parse_layout
+from tavola.studio.types import Document, NoParameters
+
+R = TypeVar("R")
+_TABLES_MAX = 100  # a transaction names no more
+
+
+class LiveFacts:
+    """The tables of a connection, as far as they were asked for."""
+
+    def __init__(self, db: AsyncConnection) -> None:
+        self._db = db
+        self._known: dict[str, TableFacts | None] = {}
+        self._requested: dict[str, None] = {}
+
+    def facts(self, name_or_arn: str) -> TableFacts | None:
+        """Return what is known of a table; what is not known yet is noted to be asked for."""
+        name = _table(name_or_arn)
+        if name not in self._known:
+            self._requested[name] = None
+        return self._known.get(name)
+
+    def iterator_stream(self, iterator: str) -> str | None:
+        """Return nothing: an iterator means something to the engine that gave it."""
+        return None
+
+    async def resolve(self, question: Callable[[], R]) -> R:
+        """Return the answer to a question that asks for facts, once all that it asks for is known."""
+        while True:
+            self._requested.clear()
+            error: TavolaError | None = None
+            answer: R | None = None
+            try:
+                answer = question()
+            except TavolaError as raised:
+                error = raised  # it may be one of a table that is not known yet
+            missing = tuple(self._requested)
+            if not missing or len(self._known) >= _TABLES_MAX:
+                if error is not None:
+                    raise error
+                return cast("R", answer)
+            for name in missing:
+                await self.load(name)
+
+    async def load(self, name_or_arn: str) -> None:
+        """Ask for a table; one that is not there is known to be none."""
+        name = _table(name_or_arn)
+        if name in self._known or name == "*":
+            return
+        try:
+            described = (await self._db.call("DescribeTable", {"TableName": name}))["Table"]
+        except TavolaError:
+            self._known[name] = None
+            return
+        arn, layout = described["TableArn"], parse_layout(described)
+        stream = described.get("LatestStreamArn")
+        stream_policy = None if stream is None else await self._policy(stream)
+        self._known[name] = TableFacts(
+            arn=arn,
+            hash=layout.table_target.hash[0],
+            range=next(iter(layout.table_target.range), None),
+            types=layout.types,
+            indexes={each.index or "": (each.hash, each.range) for each in layout.indexes},
+            tags=await self._tags(arn),
+            policy=await self._policy(arn),
+            stream_policies={} if stream_policy is None else {stream: stream_policy},
+        )
+
+    async def _tags(self, arn: str) -> dict[str, str]:
+        try:
+            answer = await self._db.call("ListTagsOfResource", {"ResourceArn": arn})
+        except TavolaError:
+            return {}
+        return {each["Key"]: each["Value"] for each in answer.get("Tags", ())}
+
+    async def _policy(self, arn: str) -> str | None:
+        try:
+            answer: dict[str, Any] = await self._db.call("GetResourcePolicy", {"ResourceArn": arn})
+        except TavolaError:
+            return None  # there is none, which is told as a fault
+        return answer.get("Policy")
+
+
+def _table(name_or_arn: str) -> str:
+    return name_or_arn.partition(":table/")[2].partition("/")[0] or name_or_arn
+
 
 _PAGE_MAX = 1000
 _REACH_MAX = 20_000  # records that one may page back through; further back a narrower question leads
 
 
 @dataclass(frozen=True, slots=True)
-class LogRequest:
-    """Which records, the newest first; all that is given must hold."""
+class LogRequest(LogQuery):
+    """One page of the matching records, newest first; for further pages, `until_s` is that of the first page."""
 
-    since_s: float | None = None
-    until_s: float | None = None  # of the second page on, what the first page said
-    operation: str | None = None
-    table: str | None = None
-    index: str | None = None  # that was read
-    caller: str | None = None
-    decision: str | None = None
-    fault: str | None = None  # a code; `any`: whatever failed; `none`: whatever did not
-    key: str | None = None  # the hash of a key, as a record has it
-    item: str | None = None  # a key in DynamoDB JSON, its hash attribute first; alone, that of a partition
-    limit: int = 200
-    skip: int = 0  # records of the pages before
+    skip: int = 0  # records on earlier pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +164,8 @@ class LogPage:
 
 async def read_log(studio: Studio, params: LogRequest) -> LogPage:
     """Return records of the access log."""
-    port = studio.log
-    if port is None:
+    reader = studio.log
+    if reader is None:
         raise RequestRefused(
             "log-missing",
             "No access log is kept",
@@ -100,33 +176,22 @@ async def read_log(studio: Studio, params: LogRequest) -> LogPage:
     until_s = params.until_s if params.until_s is not None else studio.clock.now() + 1.0
     skip = max(0, min(params.skip, _REACH_MAX))
     limit = max(0, min(max(1, params.limit), _PAGE_MAX, _REACH_MAX - skip))
-    question = LogQuery(
-        since_s=params.since_s,
-        until_s=until_s,
-        operation=params.operation or None,
-        table=params.table or None,
-        index=params.index or None,
-        caller=params.caller or None,
-        decision=params.decision or None,
-        fault=params.fault or None,
-        key=params.key or None,
-        item=params.item or None,
-        limit=skip + limit + 1,
-    )
-    found = await studio.run_in_thread(lambda: list(islice(port(question), skip, skip + limit + 1)))
-    further = len(found) > limit
+    filters: dict[str, Any] = {each.name: getattr(params, each.name) or None for each in fields(LogQuery)}
+    query = LogQuery(**{**filters, "since_s": params.since_s, "until_s": until_s, "limit": skip + limit + 1})
+    records = await studio.run_in_thread(lambda: list(islice(reader(query), skip, skip + limit + 1)))
+    further = len(records) > limit
     deep = further and skip + limit >= _REACH_MAX
-    return LogPage(tuple(_log_row(record) for record in found[:limit]), further and not deep, deep, until_s)
+    return LogPage(tuple(_log_row(record) for record in records[:limit]), further and not deep, deep, until_s)
 
 
 def _log_row(record: Mapping[str, Any]) -> LogRow:
     identity = record.get("userIdentity") or {}
     beside = record.get("additionalEventData") or {}
-    told = record.get("requestParameters") or {}
+    parameters = record.get("requestParameters") or {}
     units = beside.get("consumed") or ()
     places = dict.fromkeys(
         place["tableName"] + (f"/{place['indexName']}" if "indexName" in place else "")
-        for place in told.get("tables", (told,) if told else ())
+        for place in parameters.get("tables", (parameters,) if parameters else ())
         if "tableName" in place
     )
     answer = record.get("errorCode") or (f"{beside['dropped']} dropped" if "dropped" in beside else "ok")
@@ -143,11 +208,6 @@ def _log_row(record: Mapping[str, Any]) -> LogRow:
         writes=sum(unit.get("writes", 0.0) for unit in units),
         record=record,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class PrincipalsRequest:
-    """No parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,21 +231,21 @@ class Principals:
     warnings: tuple[str, ...]
 
 
-async def list_principals(studio: Studio, params: PrincipalsRequest) -> Principals:
+async def list_principals(studio: Studio, params: NoParameters) -> Principals:
     """Return the principals, operations and actions that can be explained."""
     directory = _load_directory(studio)
     rows: list[PrincipalRow] = []
     for number, account in sorted(directory.accounts.items()):
-        found = [directory.user(number, name) for name in sorted(account.users)]
-        found += [directory.role_session(number, name) for name in sorted(account.roles)]
-        rows += (_principal_row(directory, each) for each in (*found, directory.root(number)))
+        principals = [directory.user(number, name) for name in sorted(account.users)]
+        principals += [directory.role_session(number, name) for name in sorted(account.roles)]
+        rows += (_principal_row(directory, each) for each in (*principals, directory.root(number)))
     unknown = [
         f"DynamoDB has no action {action}, which {place} names."
         for place, action in unknown_actions(directory)
     ]
     unknown += [
-        f"AWS has no condition key {key}, which {place} names{f'; did you mean {meant}?' if meant else '.'}"
-        for place, key, meant in unknown_keys(directory)
+        f"AWS has no condition key {key}, which {place} names{f'; did you mean {suggestion}?' if suggestion else '.'}"
+        for place, key, suggestion in unknown_keys(directory)
     ]
     return Principals(tuple(rows), tuple(sorted(OPERATIONS)), tuple(sorted(ACTIONS)), tuple(unknown))
 
@@ -236,14 +296,9 @@ class DecidingStatement:
 
 
 @dataclass(frozen=True, slots=True)
-class ConsideredStatement:
-    """A statement, and what became of it."""
+class ConsideredStatement(DecidingStatement):
+    """A statement that was considered, and its outcome."""
 
-    source: str
-    policy: str
-    statement: str
-    sid: str | None
-    effect: Literal["Allow", "Deny"]
     outcome: str
     condition: str | None  # the place of the one that does not hold
 
@@ -305,7 +360,7 @@ async def explain_access(studio: Studio, params: ExplainRequest) -> Explanation:
                 "condition-misfit",
                 "The key condition is on another key",
                 str(error),
-                "Compare it with the key of the table or index that is params.",
+                "Compare it with the key of the table or index of the request.",
             ) from error
     elif params.action and params.resource:
         await facts.load(params.resource)
@@ -324,8 +379,8 @@ async def explain_access(studio: Studio, params: ExplainRequest) -> Explanation:
     else:
         raise RequestRefused(
             "question-missing",
-            "Nothing is params",
-            "Either an operation with its request, or an action with a resource, says what is params.",
+            "Nothing is asked",
+            "Either an operation with its request, or an action with a resource, says what is asked.",
             "Give one of the two.",
         )
     document = {"schema": "tavola.iam.explain/1", **render_explanation(principal, explained)}

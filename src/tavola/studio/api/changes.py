@@ -171,7 +171,7 @@ class _ChangesData(msgspec.Struct):
 
 async def _open_follower(studio: Studio, params: ChangesRequest, *, follow: bool) -> StreamFollower:
     position = params.last_event_id or params.position
-    teller = ChangeRenderer(
+    renderer = ChangeRenderer(
         await load_recogniser(studio, params.table),
         Actors(studio.table_design(params.table), studio.where.region),
         parse_filter(params.events, params.entities, params.prefix, params.after, params.since),
@@ -180,9 +180,9 @@ async def _open_follower(studio: Studio, params: ChangesRequest, *, follow: bool
         return await StreamFollower.open(
             studio.db,
             params.table,
-            teller,
+            renderer,
             start=_parse_start(position),
-            manners=_follow_options(studio, None if follow else params.limit),
+            options=_follow_options(studio, None if follow else params.limit),
             follow=follow,
         )
     except StreamMissing as missing:

@@ -12,6 +12,7 @@ from typing import Any
 from tavola.design.cost import (
     DOCUMENT,
     Assumptions,
+    CostCurves,
     CostReport,
     Sliders,
     TableDemand,
@@ -41,12 +42,11 @@ from tavola.studio.cost import (
     select_design,
     shared_options,
     to_assumptions,
-    to_sliders,
 )
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import Studio
-from tavola.studio.types import Document
+from tavola.studio.types import Document, NoParameters
 
 _SCHEMA = "tavola.cost/1"
 _CALCULATION = "tavola.cost-calculation/1"
@@ -66,32 +66,12 @@ class MonthlyCost:
 
 
 @dataclass(frozen=True, slots=True)
-class CostLine:
-    """What one way of paying costs at each factor."""
+class PricedCurves:
+    """The cost of each payment option over a range of traffic, and the prices it was computed with."""
 
-    name: str
-    totals: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CostMeeting:
-    """At about how many times the traffic another way of paying becomes the cheaper one."""
-
-    below: str
-    above: str
-    factor: float
-
-
-@dataclass(frozen=True, slots=True)
-class CostCurves:
-    """Each way of paying against the traffic, 1 being what the sliders say."""
-
-    factors: tuple[float, ...]
-    per_second: float
+    curves: CostCurves  # factor 1 is the position of the sliders
     currency: str
     book: str
-    lines: tuple[CostLine, ...]
-    meetings: tuple[CostMeeting, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +80,6 @@ class CalculatedCost:
 
     document: Document
     command: str
-
-
-@dataclass(frozen=True, slots=True)
-class CostOptionsRequest:
-    """What there is to choose from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +100,6 @@ class CostOptions:
     region: str
     designs: tuple[str, ...]  # that it was started with, where they are several
     tables: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class VectorsRequest:
-    """The vector indexes of the tables as they stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,32 +129,19 @@ class CostFile:
     text: str
 
 
-async def monthly_cost(studio: Studio, params: CostRequest) -> MonthlyCost:
-    """Return a month as declared and as turned, and the command line that prints the same."""
-    return await studio.run_in_thread(_monthly_cost, studio, params)
-
-
-async def cost_curves(studio: Studio, params: CostRequest) -> CostCurves:
-    """Return what each way of paying costs from a hundredth to a hundred times the traffic."""
-    return await studio.run_in_thread(_curves, studio, params)
-
-
-async def calculate_cost(studio: Studio, params: CalculationRequest) -> CalculatedCost:
-    """Return what rates need and cost, without a design."""
-    return await studio.run_in_thread(_calculate_cost, studio, params)
-
-
-async def list_options(studio: Studio, params: CostOptionsRequest) -> CostOptions:
+async def list_options(studio: Studio, params: NoParameters) -> CostOptions:
     """Return what there is to choose from."""
-    told = tuple(KnownBook(each.title, each.region, each.date.isoformat(), each.label) for each in books())
+    known_books = tuple(
+        KnownBook(each.title, each.region, each.date.isoformat(), each.label) for each in books()
+    )
     tables = () if studio.design is None else tuple(table.name for table in studio.design.tables)
     designs = tuple(each.name for each in studio.declared) if len(studio.declared) > 1 else ()
-    return CostOptions(told, default_region(studio), designs, tables)
+    return CostOptions(known_books, default_region(studio), designs, tables)
 
 
-async def list_vector_indexes(studio: Studio, params: VectorsRequest) -> VectorList:
+async def list_vector_indexes(studio: Studio, params: NoParameters) -> VectorList:
     """Return the vector indexes that the tables have now, with their bytes."""
-    found: list[VectorBytes] = []
+    indexes: list[VectorBytes] = []
     for name in await _table_names(studio):
         try:
             described = (await studio.db.call("DescribeTable", {"TableName": name}))["Table"]
@@ -192,13 +149,18 @@ async def list_vector_indexes(studio: Studio, params: VectorsRequest) -> VectorL
             continue  # it was deleted just now
         for index in described.get("VectorIndexes", ()):
             items = int(index.get("ItemCount", 0))
-            held = items * int(index["Dimensions"]) * 4
-            found.append(
+            vector_bytes = items * int(index["Dimensions"]) * 4
+            indexes.append(
                 VectorBytes(
-                    name, index["IndexName"], index["Dimensions"], items, index.get("IndexSizeBytes", 0), held
+                    name,
+                    index["IndexName"],
+                    index["Dimensions"],
+                    items,
+                    index.get("IndexSizeBytes", 0),
+                    vector_bytes,
                 )
             )
-    return VectorList(tuple(found))
+    return VectorList(tuple(indexes))
 
 
 async def _table_names(studio: Studio) -> list[str]:
@@ -214,15 +176,14 @@ async def _table_names(studio: Studio) -> list[str]:
     return names
 
 
-async def export_csv(studio: Studio, params: CostRequest) -> CostFile:
+def export_csv(studio: Studio, params: CostRequest) -> CostFile:
     """Return the altered month as rows, as `tavola cost --csv` prints it."""
-    costing = await studio.run_in_thread(_altered_cost, studio, params)
-    return CostFile("cost.csv", render_csv(costing))
+    return CostFile("cost.csv", render_csv(compute_cost(studio, params, params.sliders)))
 
 
-async def export_design(studio: Studio, params: CostRequest) -> CostFile:
+def export_design(studio: Studio, params: CostRequest) -> CostFile:
     """Return the altered design as a document for `tavola cost altered.json`."""
-    design = apply_sliders(select_design(studio, params), to_sliders(params))
+    design = apply_sliders(select_design(studio, params), params.sliders)
     if not is_writable(design):
         raise RequestRefused(
             "design-unwritable",
@@ -234,11 +195,12 @@ async def export_design(studio: Studio, params: CostRequest) -> CostFile:
     return CostFile("altered.json", json.dumps(write_document(design), indent=2, ensure_ascii=False) + "\n")
 
 
-def _monthly_cost(studio: Studio, params: CostRequest) -> MonthlyCost:
-    design, sliders = select_design(studio, params), to_sliders(params)
+def monthly_cost(studio: Studio, params: CostRequest) -> MonthlyCost:
+    """Return the monthly cost as declared and as altered, and the command that prints the same."""
+    design, sliders = select_design(studio, params), params.sliders
     declared = _document(compute_cost(studio, params, Sliders()))
     altered = declared if sliders.is_unchanged else _document(compute_cost(studio, params, sliders))
-    command, saved = cost_command(studio, params, design, rests=sliders.is_unchanged)
+    command, saved = cost_command(studio, params, design, is_unchanged=sliders.is_unchanged)
     ids = access_ids(design)
     idle = len(altered["access_patterns"]) - len(
         ids
@@ -250,27 +212,18 @@ def _document(costing: CostReport) -> dict[str, Any]:
     return {"schema": _SCHEMA, **render_document(costing)}
 
 
-def _altered_cost(studio: Studio, params: CostRequest) -> CostReport:
-    return compute_cost(studio, params, to_sliders(params))
-
-
-def _curves(studio: Studio, params: CostRequest) -> CostCurves:
-    design, sliders = select_design(studio, params), to_sliders(params)
+def cost_curves(studio: Studio, params: CostRequest) -> PricedCurves:
+    """Return the cost of each payment option from a hundredth to a hundred times the traffic."""
+    design, sliders = select_design(studio, params), params.sliders
     book, _ = find_prices(studio, params.assumptions)
-    found = compute_curves(
+    curves = compute_curves(
         apply_sliders(design, sliders), to_assumptions(params.assumptions, design, sliders), book
     )
-    return CostCurves(
-        found.factors,
-        found.per_second,
-        next((price.currency for price in book.prices.values()), "USD"),
-        book.title,
-        tuple(CostLine(line.name, tuple(f"{total:.4f}" for total in line.totals)) for line in found.lines),
-        tuple(CostMeeting(each.cheaper_below, each.cheaper_above, each.factor) for each in found.meetings),
-    )
+    return PricedCurves(curves, next((price.currency for price in book.prices.values()), "USD"), book.title)
 
 
-def _calculate_cost(studio: Studio, params: CalculationRequest) -> CalculatedCost:
+def calculate_cost(studio: Studio, params: CalculationRequest) -> CalculatedCost:
+    """Return the capacity that request rates need and what it costs, without a design."""
     book, today = find_prices(studio, params)
     demand = TableDemand(
         params.reads,
@@ -288,10 +241,10 @@ def _calculate_cost(studio: Studio, params: CalculationRequest) -> CalculatedCos
         free_tier=params.free_tier,
         backups=params.backups,
     )
-    told: Any = ()
+    comparison: Any = ()
     if book.label == DOCUMENT:
-        told = compare_with_document(demand, labelled_book(DOCUMENT), load_book(DEFAULT_REGION))
-    document = calculation_document(calculate(demand, book, assumptions), told, book_notes(book, today))
+        comparison = compare_with_document(demand, labelled_book(DOCUMENT), load_book(DEFAULT_REGION))
+    document = calculation_document(calculate(demand, book, assumptions), comparison, book_notes(book, today))
     words = [
         "tavola cost",
         f"--reads {format_number(params.reads)}",

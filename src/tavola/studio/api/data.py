@@ -12,7 +12,6 @@ from tavola.studio.problems import RequestRefused
 from tavola.studio.queries.code import ItemCode, QueryCode, render_item_code, render_query_code
 from tavola.studio.queries.conditions import QueryCondition
 from tavola.studio.queries.estimates import ReadEstimate, estimate_read
-from tavola.studio.queries.key_shapes import KeyTextShape
 from tavola.studio.queries.key_suggestions import KeySuggestion, suggest_keys
 from tavola.studio.queries.planner import (
     ConditionRole,
@@ -21,12 +20,12 @@ from tavola.studio.queries.planner import (
     ReadOperation,
     plan_query,
 )
-from tavola.studio.queries.read_targets import ReadTargets, read_targets
 from tavola.studio.queries.rows import (
     PAGE_ROWS,
     CollectionRequest,
     CollectionTotals,
     ItemRow,
+    KeyTextShape,
     RowPage,
     build_rows,
     count_collection,
@@ -34,6 +33,7 @@ from tavola.studio.queries.rows import (
 )
 from tavola.studio.recognition import RecognisedItem, Recogniser, cached_recogniser
 from tavola.studio.studio import Studio
+from tavola.studio.table_layouts import TableLayout, parse_layout
 from tavola.studio.types import Document, Item
 
 _EXAMPLES = 5  # items in a test
@@ -51,7 +51,7 @@ class PlannedCondition:
 
 @dataclass(frozen=True, slots=True)
 class OtherTarget:
-    """Another way that would be no Scan."""
+    """Another table or index that would not need a Scan."""
 
     index: str | None
     operation: ReadOperation
@@ -142,23 +142,23 @@ async def describe_plan(studio: Studio, params: ItemQuery) -> PlannedQuery:
 
 
 def _describe_plan(
-    studio: Studio, params: ItemQuery, ways: ReadTargets, recogniser: Recogniser, described: Document
+    studio: Studio, params: ItemQuery, layout: TableLayout, recogniser: Recogniser, described: Document
 ) -> PlannedQuery:
     design = recogniser.design
-    found = plan_query(ways, params, together=design is not None and not design.foreign)
+    plan = plan_query(layout, params, together=design is not None and not design.foreign)
     table_class = described.get("TableClassSummary", {}).get("TableClass", "STANDARD")
-    route = found.route
+    route = plan.route
     return PlannedQuery(
         route.operation,
         route.target.index,
-        found.sentence,
-        found.why,
-        tuple(_planned_condition(found, at, condition) for at, condition in enumerate(params.conditions)),
-        found.notes,
-        found.consistent,
-        found.request,
+        plan.sentence,
+        plan.why,
+        tuple(_planned_condition(plan, at, condition) for at, condition in enumerate(params.conditions)),
+        plan.notes,
+        plan.consistent,
+        plan.request,
         estimate_read(
-            found,
+            plan,
             recogniser,
             studio.local_prices(),
             table_class,
@@ -166,24 +166,24 @@ def _describe_plan(
             past=params.as_of is not None,
         ),
         route.operation == "Scan" and route.target.bytes > PAGE_BYTES_MAX,
-        tuple(OtherTarget(each.target.index, each.operation) for each in found.others),
-        suggest_keys(design, ways, params) if route.operation == "Scan" else (),
+        tuple(OtherTarget(each.target.index, each.operation) for each in plan.others),
+        suggest_keys(design, layout, params) if route.operation == "Scan" else (),
     )
 
 
 async def read_query_page(studio: Studio, params: QueryPageRequest) -> RowPage:
     """Return a page of rows, with what it took."""
-    ways, recogniser, _ = await load_table(studio, params.question.table)
-    found = plan_query(ways, params.question)
+    layout, recogniser, _ = await load_table(studio, params.question.table)
+    plan = plan_query(layout, params.question)
     return await read_page(
-        studio, params.question, ways, found, recogniser, cursor=params.cursor, limit=params.limit
+        studio, params.question, layout, plan, recogniser, cursor=params.cursor, limit=params.limit
     )
 
 
 async def count_items(studio: Studio, params: CollectionRequest) -> CollectionTotals:
     """Return the exact numbers of all items with one partition key."""
-    ways, recogniser, _ = await load_table(studio, params.table)
-    return await count_collection(studio, params, ways, recogniser)
+    layout, recogniser, _ = await load_table(studio, params.table)
+    return await count_collection(studio, params, layout, recogniser)
 
 
 async def find_index_members(studio: Studio, params: IndexMembersRequest) -> IndexMembers:
@@ -192,11 +192,11 @@ async def find_index_members(studio: Studio, params: IndexMembersRequest) -> Ind
         raise RequestRefused(
             "keys-many",
             "Too many keys at once",
-            f"{len(params.keys):,} keys are params for, each a read of its own.",
+            f"{len(params.keys):,} keys are asked for, each a read of its own.",
             f"Ask for {_KEYS_MAX:,} at most.",
         )
-    ways, _, _ = await load_table(studio, params.table)
-    way = ways.target(params.index)
+    layout, _, _ = await load_table(studio, params.table)
+    target = layout.target(params.index)
     db = await studio.connection_at(params.as_of)
     inside: list[int] = []
     missing: list[int] = []
@@ -208,15 +208,15 @@ async def find_index_members(studio: Studio, params: IndexMembersRequest) -> Ind
         units += answer["ConsumedCapacity"]["CapacityUnits"]
         if "Item" not in answer:
             missing.append(at)
-        elif ways.contains(way, answer["Item"]):
+        elif layout.contains(target, answer["Item"]):
             inside.append(at)
-    return IndexMembers(tuple(inside), tuple(missing), ways.projected_attributes(way), units)
+    return IndexMembers(tuple(inside), tuple(missing), target.projected, units)
 
 
 async def run_statement(studio: Studio, params: StatementRequest) -> StatementPage:
     """Return what a PartiQL statement that only reads gives."""
     _check_statement(params)
-    ways, recogniser, _ = await load_table(studio, params.table)
+    layout, recogniser, _ = await load_table(studio, params.table)
     request: dict[str, Any] = {
         "Statement": params.statement,
         "Limit": params.limit,
@@ -228,52 +228,61 @@ async def run_statement(studio: Studio, params: StatementRequest) -> StatementPa
         request["ConsistentRead"] = True
     db = await studio.connection_at(params.as_of)
     answer = await db.call("ExecuteStatement", request)
-    told = build_rows(answer["Items"], ways, ways.table_target, recogniser)
+    built = build_rows(answer["Items"], layout, layout.table_target, recogniser)
     units = answer.get("ConsumedCapacity", {}).get("CapacityUnits", 0.0)
     # A statement may choose attributes, so that what is absent tells nothing of the item's indexes.
-    rows = tuple(replace(row, indexes=None) for row in told.rows)
-    return StatementPage(rows, told.entities, told.shapes, units, answer.get("NextToken"))
+    rows = tuple(replace(row, indexes=None) for row in built.rows)
+    return StatementPage(rows, built.entities, built.shapes, units, answer.get("NextToken"))
 
 
 async def plan_statement(studio: Studio, params: StatementRequest) -> PlannedQuery:
     """Return whether a statement is a Query or a Scan, and what that will take; nothing is read."""
-    found = _check_statement(params)
-    ways, recogniser, described = await load_table(studio, params.table)
-    way = ways.target(found.index)
+    statement = _check_statement(params)
+    layout, recogniser, described = await load_table(studio, params.table)
+    target = layout.target(statement.index)
     try:
-        given = equalities(found)
+        equal_values = equalities(statement)
     except StatementError as error:
         raise _statement_error(params, error) from error
-    pinned = [name for name in way.hash if name in given]
-    queried = len(pinned) == len(way.hash)
-    names = [*way.hash, *(name for name in way.range if len(given.get(name, ())) == 1)] if queried else []
-    conditions = tuple(QueryCondition(name, "=", (given[name][0],)) for name in names)
-    question = ItemQuery(
-        params.table, found.index, conditions, choose=False, consistent=params.consistent, as_of=params.as_of
+    pinned = [name for name in target.hash if name in equal_values]
+    queried = len(pinned) == len(target.hash)
+    names = (
+        [*target.hash, *(name for name in target.range if len(equal_values.get(name, ())) == 1)]
+        if queried
+        else []
     )
-    told = _describe_plan(studio, question, ways, recogniser, described)
+    conditions = tuple(QueryCondition(name, "=", (equal_values[name][0],)) for name in names)
+    question = ItemQuery(
+        params.table,
+        statement.index,
+        conditions,
+        choose=False,
+        consistent=params.consistent,
+        as_of=params.as_of,
+    )
+    planned = _describe_plan(studio, question, layout, recogniser, described)
     if not queried:
-        keys = " and ".join(way.hash)
-        if found.where is None:
-            return replace(told, asks_first=False)
+        keys = " and ".join(target.hash)
+        if statement.where is None:
+            return replace(planned, asks_first=False)
         why = f"WHERE gives no partition key with = or IN (it would be {keys}), so that it filters what was read."
-        return replace(told, why=why)
-    times = max(len(given[name]) for name in way.hash)
+        return replace(planned, why=why)
+    times = max(len(equal_values[name]) for name in target.hash)
     if times > 1:
         note = f"It is a Query for each of {times} values; the estimate is of one."
-        return replace(told, notes=(*told.notes, note))
-    return told
+        return replace(planned, notes=(*planned.notes, note))
+    return planned
 
 
 async def export_query_code(studio: Studio, params: ItemQuery) -> QueryCode:
     """Return a question as code; a few items that it finds are read for the test."""
-    ways, recogniser, described = await load_table(studio, params.table)
-    found = plan_query(ways, params)
+    layout, recogniser, described = await load_table(studio, params.table)
+    plan = plan_query(layout, params)
     first = await read_page(
-        studio, params, ways, found, recogniser, cursor=None, limit=_EXAMPLES, filtered_min=_LOOKED_AT
+        studio, params, layout, plan, recogniser, cursor=None, limit=_EXAMPLES, filtered_min=_LOOKED_AT
     )
     examples = [row.item for row in first.rows[:_EXAMPLES]]
-    return render_query_code(params, found, described, examples, studio.where)
+    return render_query_code(params, plan, described, examples, studio.where)
 
 
 async def export_item_code(studio: Studio, params: ItemCodeRequest) -> ItemCode:
@@ -291,10 +300,11 @@ async def export_item_code(studio: Studio, params: ItemCodeRequest) -> ItemCode:
     return render_item_code(params.table, params.key, answer["Item"], studio.where)
 
 
-async def load_table(studio: Studio, table: str) -> tuple[ReadTargets, Recogniser, Document]:
-    """Return the ways into a table, what tells its items apart, and what DescribeTable says of it."""
+async def load_table(studio: Studio, table: str) -> tuple[TableLayout, Recogniser, Document]:
+    """Return the layout into a table, what tells its items apart, and what DescribeTable says of it."""
     described = (await studio.db.call("DescribeTable", {"TableName": table}))["Table"]
-    return read_targets(described), cached_recogniser(studio, described), described
+    layout = parse_layout(described)
+    return layout, cached_recogniser(studio, layout), described
 
 
 def _statement_error(params: StatementRequest, error: StatementError) -> RequestRefused:
@@ -309,28 +319,28 @@ def _statement_error(params: StatementRequest, error: StatementError) -> Request
 def _check_statement(params: StatementRequest) -> Statement:
     """Refuse what may change something, and what gives items of another table: they would be taken for this one's."""
     try:
-        found = parse_statement(params.statement)
+        statement = parse_statement(params.statement)
     except StatementError as error:
         raise _statement_error(params, error) from error
-    if found.kind != "select":
+    if statement.kind != "select":
         raise RequestRefused(
             "statement-changes",
-            "Only SELECT is params here",
-            f"{found.kind.upper()} is no SELECT, so it may change something.",
+            "Only SELECT is allowed here",
+            f"{statement.kind.upper()} is no SELECT, so it may change something.",
             "Edit items in the grid, or use the command line for INSERT, UPDATE and DELETE.",
         )
-    if found.table != params.table:
+    if statement.table != params.table:
         raise RequestRefused(
             "statement-elsewhere",
             "The statement asks another table",
-            f"It asks {found.table}, and this page shows {params.table}: a row opened or selected here is this table's.",
-            f"Go to {found.table} and ask there.",
+            f"It asks {statement.table}, and this page shows {params.table}: a row opened or selected here is this table's.",
+            f"Go to {statement.table} and ask there.",
         )
-    return found
+    return statement
 
 
-def _planned_condition(found: QueryPlan, at: int, condition: QueryCondition) -> PlannedCondition:
-    return PlannedCondition(str(condition), found.route.roles[at])
+def _planned_condition(plan: QueryPlan, at: int, condition: QueryCondition) -> PlannedCondition:
+    return PlannedCondition(str(condition), plan.route.roles[at])
 
 
 ENDPOINTS = (

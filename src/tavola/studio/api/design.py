@@ -31,17 +31,16 @@ from tavola.studio.designs import (
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.problems import RequestRefused, problem_of
 from tavola.studio.studio import Studio
+from tavola.studio.types import DesignRequest, NoParameters
 from tavola.web import Problem
 
 _DOCUMENT_BYTES_MAX = 16 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class DesignRequest:
-    """Which design: one of the studio's by its name or by a table of it, the first by none; or a document that comes along."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesignOrTableRequest(DesignRequest):
+    """A design, or a table of one of the studio's designs; in comparisons the only table to compare."""
 
-    design: str | None = None
-    document: str | None = None
     table: str | None = None
 
 
@@ -70,7 +69,7 @@ class DesignPicture:
     policies: tuple[str, ...]
 
 
-async def draw_design(studio: Studio, params: DesignRequest) -> DesignPicture:
+async def draw_design(studio: Studio, params: DesignOrTableRequest) -> DesignPicture:
     """Return a design to be drawn."""
     subject = await find_analysis(
         studio, params.design or design_of_table(studio, params.table), params.document
@@ -80,7 +79,7 @@ async def draw_design(studio: Studio, params: DesignRequest) -> DesignPicture:
 
 def _draw_design(studio: Studio, subject: DesignAnalysis, own: bool) -> DesignPicture:
     design = subject.design
-    given = {pattern.result for _, _, pattern in design.patterns()}
+    results = {pattern.result for _, _, pattern in design.patterns()}
     homes = {entity.name for table in design.tables for entity in table.entities}
     names = design_names(studio)
     return DesignPicture(
@@ -102,18 +101,16 @@ def _draw_design(studio: Studio, subject: DesignAnalysis, own: bool) -> DesignPi
             for need in design.needs
         ),
         entities_without_table=tuple(
-            view.name for view in design.views if view.name not in given and view.name not in homes
+            view.name for view in design.views if view.name not in results and view.name not in homes
         ),
         policies=tuple(policy.name for policy in design.policies),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class FindingsRequest:
-    """Which design, and whether real data is to live in it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingsRequest(DesignRequest):
+    """The design to check, and whether to apply production rules."""
 
-    design: str | None = None
-    document: str | None = None
     production: bool = False
 
 
@@ -167,19 +164,19 @@ def _cached_report(subject: DesignAnalysis, production: bool) -> LintReport:
 def _build_report(subject: DesignAnalysis, production: bool) -> LintReport:
     report = subject.report(production=production)
     document = report_document(report, subject.sources)
-    stood = [finding for finding, _ in report.ignored]
+    ignored = [finding for finding, _ in report.ignored]
 
-    def shown(finding: Any, told: dict[str, Any]) -> LintFinding:
+    def shown(finding: Any, document: dict[str, Any]) -> LintFinding:
         return LintFinding(
             finding_id(finding),
             node_id(subject.design, finding.place),
             mechanical=finding.rule in FIXERS,
-            **told,
+            **document,
         )
 
     return LintReport(
         tuple(map(shown, report.findings, document["findings"])),
-        tuple(map(shown, stood, document["ignored"])),
+        tuple(map(shown, ignored, document["ignored"])),
         FindingCounts(**document["counts"]),
     )
 
@@ -198,18 +195,13 @@ class RulePage:
 
 
 @dataclass(frozen=True, slots=True)
-class RulesRequest:
-    """No parameters."""
-
-
-@dataclass(frozen=True, slots=True)
 class RulePages:
     """Every rule, by name."""
 
     rules: tuple[RulePage, ...]
 
 
-async def list_rules(studio: Studio, params: RulesRequest) -> RulePages:
+async def list_rules(studio: Studio, params: NoParameters) -> RulePages:
     """Return every rule's page, as `tavola explain --json` tells them."""
     return RulePages(_rule_pages())
 
@@ -220,18 +212,15 @@ def _rule_pages() -> tuple[RulePage, ...]:
 
 
 def _rule_page(rule: Rule) -> RulePage:
-    told: dict[str, Any] = rule_document(rule)
-    return RulePage(**told, mechanical=rule.name in FIXERS)
+    document: dict[str, Any] = rule_document(rule)
+    return RulePage(**document, mechanical=rule.name in FIXERS)
 
 
-@dataclass(frozen=True, slots=True)
-class RemedyRequest:
-    """Which finding of which design, by the id that it was told with."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemedyRequest(FindingsRequest):
+    """One finding, by its id."""
 
     finding: str
-    design: str | None = None
-    document: str | None = None
-    production: bool = False
     region: str | None = None
 
 
@@ -319,7 +308,7 @@ def _findings_not_in(
     same = {each.id for each in others}
     alike = Counter((each.rule, each.kind, each.table, each.place) for each in others)
     alike.subtract((each.rule, each.kind, each.table, each.place) for each in findings if each.id in same)
-    left = []
+    remaining = []
     for each in findings:
         what = (each.rule, each.kind, each.table, each.place)
         if each.id in same:
@@ -327,8 +316,8 @@ def _findings_not_in(
         if alike[what] > 0:
             alike[what] -= 1
         else:
-            left.append(each)
-    return tuple(left)
+            remaining.append(each)
+    return tuple(remaining)
 
 
 def _python_diff(subject: DesignAnalysis, mended: LintFix) -> tuple[DiffLine, ...]:
@@ -338,15 +327,6 @@ def _python_diff(subject: DesignAnalysis, mended: LintFix) -> tuple[DiffLine, ..
         return diff_lines(before, render_declarations(mended.design, "The design."))
     except TavolaError:
         return ()
-
-
-@dataclass(frozen=True, slots=True)
-class DriftRequest:
-    """Which design is held against the tables that stand."""
-
-    design: str | None = None
-    document: str | None = None
-    table: str | None = None  # that alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,22 +361,22 @@ class Drift:
     tables: tuple[TableDrift, ...]
 
 
-async def compare_live(studio: Studio, params: DriftRequest) -> Drift:
+async def compare_live(studio: Studio, params: DesignOrTableRequest) -> Drift:
     """Return what the tables that stand have otherwise than a design; a table that cannot be looked at is told of."""
     subject = await find_analysis(studio, params.design, params.document)
-    found = []
+    drifts = []
     for table in subject.design.tables:
         if params.table and table.name != params.table:
             continue
         try:
             comparison = await studio.db.run(comparison_steps(table))
         except TavolaError as error:
-            found.append(
+            drifts.append(
                 TableDrift(table.name, exists=False, changes=(), notes=(), problem=problem_of(error))
             )
             continue
-        found.append(_table_drift(subject, comparison))
-    return Drift(tuple(found))
+        drifts.append(_table_drift(subject, comparison))
+    return Drift(tuple(drifts))
 
 
 def _table_drift(subject: DesignAnalysis, comparison: TableComparison) -> TableDrift:

@@ -14,10 +14,9 @@ from tavola.studio.api.operations import milliseconds, require_monitor
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.monitoring import count_own_calls
 from tavola.studio.monitoring.expensive_requests import ExpensiveRequest, explain_request, select_requests
-from tavola.studio.monitoring.observed_backend import METERED, consumed_accesses
-from tavola.studio.monitoring.request_metrics import FailedCall
+from tavola.studio.monitoring.monitor import METERED, consumed_accesses
+from tavola.studio.monitoring.request_metrics import WINDOW_S_MAX, FailedCall
 from tavola.studio.monitoring.request_shapes import is_read, request_shape, table_name_only
-from tavola.studio.monitoring.timeline import WINDOW_S_MAX
 from tavola.studio.problems import RequestRefused, problem_of
 from tavola.studio.studio import Studio
 from tavola.studio.types import Document
@@ -73,14 +72,14 @@ class ExpensiveRequestList:
 
 async def list_expensive_requests(studio: Studio, params: ExpensiveRequestsFilter) -> ExpensiveRequestList:
     """Return the requests that consumed most, or took longest."""
-    watch = require_monitor(studio)
+    monitor = require_monitor(studio)
     window_s = max(1, min(params.window_s, WINDOW_S_MAX))
-    with watch.lock:
-        dears = watch.metrics.expensive_requests(params.by)
+    with monitor.lock:
+        requests = monitor.metrics.expensive_requests(params.by)
     since_s = studio.clock.now() - window_s
 
     def found() -> ExpensiveRequestList:
-        best = select_requests(params.by, dears, since_s, params.table or None, params.operation or None)
+        best = select_requests(params.by, requests, since_s, params.table or None, params.operation or None)
         return ExpensiveRequestList(
             params.by, tuple(_request_row(each) for each in best[: max(1, min(params.limit, 100))])
         )
@@ -88,25 +87,25 @@ async def list_expensive_requests(studio: Studio, params: ExpensiveRequestsFilte
     return await studio.run_in_thread(found)
 
 
-def _request_row(dear: ExpensiveRequest) -> ExpensiveRequestRow:
-    request = msgspec.json.decode(dear.shape)
-    operation = dear.kind.operation
+def _request_row(expensive: ExpensiveRequest) -> ExpensiveRequestRow:
+    request = msgspec.json.decode(expensive.shape)
+    operation = expensive.kind.operation
     return ExpensiveRequestRow(
-        number=dear.number,
+        number=expensive.number,
         operation=operation,
-        tables=dear.kind.tables,
-        at_s=dear.at_s,
-        took_ms=milliseconds(dear.took_s),
-        units=dear.units,
-        items=dear.items,
+        tables=expensive.kind.tables,
+        at_s=expensive.at_s,
+        took_ms=milliseconds(expensive.took_s),
+        units=expensive.units,
+        items=expensive.items,
         consumed=tuple(
             CapacityUnits(table_name_only(each.table), each.index, each.reads, each.writes)
-            for each in dear.consumed
+            for each in expensive.consumed
         ),
-        fault=dear.fault,
+        fault=expensive.fault,
         request=request if isinstance(request, dict) else {"omitted": "a request that is no object"},
         replayable="omitted" not in request and is_read(operation, request),
-        why=explain_request(dear, request if isinstance(request, dict) else {}),
+        why=explain_request(expensive, request if isinstance(request, dict) else {}),
     )
 
 
@@ -140,22 +139,22 @@ class FailedCallList:
 
 async def list_failed_calls(studio: Studio, params: FailedCallsFilter) -> FailedCallList:
     """Return the last throttles, conflicts and failed conditions."""
-    watch = require_monitor(studio)
-    with watch.lock:
-        found = watch.metrics.failed_calls(params.window_s, params.table or None, params.operation or None)
-    return FailedCallList(tuple(_failed_call_row(each) for each in found))
+    monitor = require_monitor(studio)
+    with monitor.lock:
+        failed = monitor.metrics.failed_calls(params.window_s, params.table or None, params.operation or None)
+    return FailedCallList(tuple(_failed_call_row(each) for each in failed))
 
 
-def _failed_call_row(trouble: FailedCall) -> FailedCallRow:
+def _failed_call_row(failed: FailedCall) -> FailedCallRow:
     shape: Any = {"omitted": "a long request"}
-    if trouble.body is not None:
-        shape = msgspec.json.decode(request_shape(trouble.kind.operation, trouble.body))
+    if failed.body is not None:
+        shape = msgspec.json.decode(request_shape(failed.kind.operation, failed.body))
     return FailedCallRow(
-        trouble.at_s,
-        trouble.kind.operation,
-        trouble.kind.tables,
-        trouble.code,
-        trouble.reasons,
+        failed.at_s,
+        failed.kind.operation,
+        failed.kind.tables,
+        failed.code,
+        failed.reasons,
         shape if isinstance(shape, dict) else {},
     )
 
@@ -206,16 +205,16 @@ async def replay_read(studio: Studio, params: ReplayRequest) -> ReplayResult:
         took_ms = (monotonic() - began) * 1000
         return ReplayResult(params.operation, took_ms, 0.0, 0.0, (), None, None, False, problem_of(error))
     took_ms = (monotonic() - began) * 1000
-    touches = consumed_accesses(answer, DEFAULT_SCOPE, writes=False)
+    accesses = consumed_accesses(answer, DEFAULT_SCOPE, writes=False)
     count, scanned = _item_counts(answer)
     return ReplayResult(
         operation=params.operation,
         took_ms=took_ms,
-        reads=sum(touch.reads for touch in touches),
-        writes=sum(touch.writes for touch in touches),
+        reads=sum(access.reads for access in accesses),
+        writes=sum(access.writes for access in accesses),
         consumed=tuple(
-            CapacityUnits(table_name_only(touch.table), touch.index_name, touch.reads, touch.writes)
-            for touch in touches
+            CapacityUnits(table_name_only(access.table), access.index_name, access.reads, access.writes)
+            for access in accesses
         ),
         count=count,
         scanned=scanned,
@@ -230,11 +229,11 @@ def _item_counts(answer: dict[str, Any]) -> tuple[int | None, int | None]:
         return answer["Count"], answer.get("ScannedCount")
     if "Items" in answer:
         return len(answer["Items"]), None
-    held = answer.get("Responses")
-    if isinstance(held, dict):
-        return sum(len(items) for items in held.values()), None
-    if isinstance(held, list):
-        return sum("Item" in each for each in held), None
+    responses = answer.get("Responses")
+    if isinstance(responses, dict):
+        return sum(len(items) for items in responses.values()), None
+    if isinstance(responses, list):
+        return sum("Item" in each for each in responses), None
     return int("Item" in answer), None
 
 
@@ -321,7 +320,7 @@ async def list_limits(studio: Studio, params: LimitsRequest) -> CapacityLimits:
         names = [name for name in params.tables.split(",") if name][:_TABLES_MAX]
     else:
         names = (await studio.db.call("ListTables", {"Limit": _TABLES_MAX}))["TableNames"]
-    found: list[TargetLimit] = []
+    limits: list[TargetLimit] = []
     for name in names:
         try:
             described = (await studio.db.call("DescribeTable", {"TableName": name}))["Table"]
@@ -329,21 +328,21 @@ async def list_limits(studio: Studio, params: LimitsRequest) -> CapacityLimits:
             continue  # it may have gone meanwhile, and the others have their limits still
         on_demand = described.get("BillingModeSummary", {}).get("BillingMode") == "PAY_PER_REQUEST"
         table = _target_limit(name, None, described, on_demand)
-        found.append(table)
-        found += (
+        limits.append(table)
+        limits += (
             _target_limit(name, each["IndexName"], each, on_demand)
             for each in described.get("GlobalSecondaryIndexes", ())
         )
-        found += (
+        limits += (
             TargetLimit(name, each["IndexName"], table.kind, table.reads, table.writes)
             for each in described.get("LocalSecondaryIndexes", ())
         )
-    return CapacityLimits(tuple(found))
+    return CapacityLimits(tuple(limits))
 
 
-def _target_limit(table: str, index: str | None, told: dict[str, Any], on_demand: bool) -> TargetLimit:
+def _target_limit(table: str, index: str | None, described: dict[str, Any], on_demand: bool) -> TargetLimit:
     if not on_demand:
-        units = told.get("ProvisionedThroughput", {})
+        units = described.get("ProvisionedThroughput", {})
         return TargetLimit(
             table,
             index,
@@ -351,7 +350,7 @@ def _target_limit(table: str, index: str | None, told: dict[str, Any], on_demand
             float(units.get("ReadCapacityUnits", 0)),
             float(units.get("WriteCapacityUnits", 0)),
         )
-    warm, cap = told.get("WarmThroughput", {}), told.get("OnDemandThroughput", {})
+    warm, cap = described.get("WarmThroughput", {}), described.get("OnDemandThroughput", {})
     reads, writes = cap.get("MaxReadRequestUnits", -1), cap.get("MaxWriteRequestUnits", -1)
     capped = reads > 0 or writes > 0
     return TargetLimit(

@@ -10,37 +10,22 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import count as counting
-from typing import Any
+from typing import Any, Literal
 
-from tavola.engine import HotItem
-from tavola.keys import KeyAttribute, KeySchema
+from tavola.engine import Hottest
 from tavola.limits import PARTITION_READS_PER_S, PARTITION_WRITES_PER_S
 from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.arns import scope_of, table_name_of
 from tavola.protocol.faults import ResourceNotFoundFault
-from tavola.studio.api.heat_types import (
-    HeatCell,
-    HeatCellRequest,
-    HeatInsights,
-    HeatLimits,
-    HeatMap,
-    HeatRequest,
-    HeatSource,
-    HeatTotals,
-    HotKeyRow,
-    HottestKeys,
-    HottestKeysRequest,
-    InsightKey,
-    OperationHeat,
-)
 from tavola.studio.endpoint import Endpoint
-from tavola.studio.monitoring.heat_diagnosis import HeatFinding, diagnose
-from tavola.studio.monitoring.heat_from_log import record_log
+from tavola.studio.monitoring.heat_diagnosis import HeatFinding, diagnose, window_traffic
 from tavola.studio.monitoring.heat_keys import KeyAccesses, hottest_items, hottest_keys
 from tavola.studio.monitoring.heat_map import (
     ROWS_MAX,
+    HeatLayer,
     HeatLayout,
     HeatRow,
+    RowKind,
     RowLookup,
     build_layout,
     column_count,
@@ -49,12 +34,167 @@ from tavola.studio.monitoring.heat_map import (
     first_column_s,
     paint_cells,
 )
-from tavola.studio.monitoring.heat_recorder import TIERS, HeatRecorder, HeatWindow, window_part
-from tavola.studio.monitoring.heat_slots import METRICS, HeatSums
-from tavola.studio.monitoring.heat_traffic import window_traffic
+from tavola.studio.monitoring.heat_recorder import TIERS, HeatRecorder, HeatWindow, record_log, window_part
+from tavola.studio.monitoring.heat_slots import METRICS, HeatSums, Metric
 from tavola.studio.monitoring.key_order import HashedKeys, Keys, Order, SchemaKeys
 from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import LogQuery, Studio
+from tavola.studio.table_layouts import parse_layout
+from tavola.studio.types import Item
+
+HeatSource = Literal["engine", "studio", "log", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class HeatTimeRequest:
+    """A table or index and a time: the last `seconds`, or from one moment to another."""
+
+    table: str
+    index: str | None = None
+    metric: Metric = "operations"
+    seconds: int = 600
+    from_s: int | None = None
+    to_s: int | None = None
+    log: bool = False  # read the access log instead of the monitor
+
+
+@dataclass(frozen=True, slots=True)
+class HeatRequest(HeatTimeRequest):
+    """A heat map, or with `layout` only the new columns of an earlier one."""
+
+    buckets: int = ROWS_MAX
+    first: str | None = None  # only rows between two keys, from `first_keys` and `last_keys` of a map
+    last: str | None = None
+    layout: str | None = None  # of an earlier map; then only columns from `since_s` on are returned
+    since_s: int | None = None
+    diagnose: bool = True  # a page that polls every second does not need a diagnosis each time
+
+
+@dataclass(frozen=True, slots=True)
+class HeatTotals:
+    """Totals of each column over all keys."""
+
+    operations: tuple[float, ...]
+    reads: tuple[float, ...]
+    writes: tuple[float, ...]
+    throttles: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeatLimits:
+    """What a partition and the whole may do a second; None: as much as the account lets it."""
+
+    partition_reads: int
+    partition_writes: int
+    reads: float | None
+    writes: float | None
+    mode: Literal["on-demand", "provisioned"]
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """A map, or its new columns. Rows lie in key order, from the top; what has no key comes last."""
+
+    table: str
+    index: str | None
+    metric: Metric
+    source: HeatSource
+    note: str  # what is known here, and what is not
+    whole: bool
+    layout: str
+    from_s: int  # where the first column given begins
+    column_s: int
+    columns: int
+    labels: tuple[str, ...]  # of all rows if it is whole, else of those that are new
+    kinds: tuple[RowKind, ...]
+    keys: tuple[int, ...]  # in each of these rows
+    first_keys: tuple[str, ...]  # of each row, where some are ranges of keys and the map is whole
+    last_keys: tuple[str, ...]
+    places: tuple[int, ...]  # where the new rows are; of a whole map, none
+    rows: int
+    cells: HeatLayer
+    throttled: HeatLayer
+    totals: HeatTotals
+    limits: HeatLimits
+    diagnosis: tuple[HeatFinding, ...]
+    known_from_s: int | None
+    now_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class HeatCellRequest:
+    """The cells of one row from one moment to another."""
+
+    table: str
+    layout: str
+    row: int
+    from_s: int
+    to_s: int
+    index: str | None = None
+    metric: Metric = "operations"
+
+
+@dataclass(frozen=True, slots=True)
+class OperationHeat:
+    """An operation, and its share of the metric."""
+
+    operation: str
+    amount: float
+
+
+@dataclass(frozen=True, slots=True)
+class HeatAmounts:
+    """The accesses of a key or row, by metric and by operation."""
+
+    label: str
+    operations: float
+    reads: float
+    writes: float
+    throttles: float
+    by_operation: tuple[OperationHeat, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HotKeyRow(HeatAmounts):
+    """A key and its accesses: at least `count` of the requested metric, at most `count + error`."""
+
+    key: Item | None  # None: only its hash is known
+    count: float
+    error: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class HeatCell(HeatAmounts):
+    """The accesses behind some cells of a row, over the whole time of the slots they were painted from."""
+
+    kind: RowKind
+    from_s: int
+    to_s: int
+    keys: tuple[HotKeyRow, ...]
+    more: int  # keys that are not listed
+    items: tuple[HotKeyRow, ...]  # whole keys, where there is a sort key
+
+
+@dataclass(frozen=True, slots=True)
+class HottestKeysRequest(HeatTimeRequest):
+    """How many of the hottest keys to return."""
+
+    count: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class HottestKeys:
+    """The keys that had most, by partition key and by whole key."""
+
+    source: HeatSource
+    metric: Metric
+    total: float
+    partitions: tuple[HotKeyRow, ...]
+    items: tuple[HotKeyRow, ...]
+    insights: Hottest | None  # the counts of the engine's Contributor Insights since they were switched on
+    diagnosis: tuple[HeatFinding, ...]
+
 
 _LAYOUTS_MAX = 32
 _LOG_RECORDS = 200_000
@@ -90,7 +230,7 @@ class _LayoutCache:
     def keep(self, subject: _HeatTarget, layout: HeatLayout, window: HeatWindow | None = None) -> str:
         name = f"L{next(self._numbers)}"
         if window is not None:  # what was read of a log is large, so the last one is enough
-            for before in [each for each, given in self._kept.items() if given.window is not None]:
+            for before in [each for each, known in self._kept.items() if known.window is not None]:
                 del self._kept[before]
         self._kept[name] = _KnownLayout(subject, layout, window)
         while len(self._kept) > _LAYOUTS_MAX:
@@ -99,13 +239,13 @@ class _LayoutCache:
 
     def find(self, name: str | None, table: str, index: str | None) -> _KnownLayout | None:
         """Return what was given out by a name, if it is of this table or index."""
-        given = None if name is None else self._kept.get(name)
-        if name is None or given is None:
+        known = None if name is None else self._kept.get(name)
+        if name is None or known is None:
             return None
-        if (table_name_of(given.subject.arn), given.subject.index) != (table_name_of(table), index):
+        if (table_name_of(known.subject.arn), known.subject.index) != (table_name_of(table), index):
             return None
         self._kept.move_to_end(name)
-        return given
+        return known
 
 
 _LAYOUTS = _LayoutCache()
@@ -130,23 +270,23 @@ async def heat_map(studio: Studio, params: HeatRequest) -> HeatMap:
 
 async def _new_columns(studio: Studio, params: HeatRequest) -> HeatMap | None:
     """Return the new columns of a map that somebody has; None if there is none, or a whole one is better."""
-    given = _LAYOUTS.find(params.layout, params.table, params.index)
-    if given is None or params.since_s is None or params.log:
+    known = _LAYOUTS.find(params.layout, params.table, params.index)
+    if known is None or params.since_s is None or params.log:
         return None
-    subject, layout = given.subject, given.layout
+    subject, layout = known.subject, known.layout
     whole = await _load_window(studio, subject, params)
     start = first_column_s(layout, params.since_s)
     if start < whole.from_s - layout.column_s:
         return None  # nobody looked for so long that all of it is new
     window = _recorded_window(studio, subject, start, whole.to_s)
-    found = await studio.run_in_thread(extend_layout, layout, window, subject.keys)
-    if found is None:
+    extended = await studio.run_in_thread(extend_layout, layout, window, subject.keys)
+    if extended is None:
         return None
-    layout, places = found
-    name = params.layout if not places else _LAYOUTS.keep(subject, layout)
+    layout, new_rows = extended
+    name = params.layout if not new_rows else _LAYOUTS.keep(subject, layout)
     assert name is not None, "it was found by its name"
     return await studio.run_in_thread(
-        _build_map, studio, params, subject, (name, layout, places), window, whole
+        _build_map, studio, params, subject, (name, layout, new_rows), window, whole
     )
 
 
@@ -167,8 +307,8 @@ def _key_range(subject: _HeatTarget, params: HeatRequest) -> tuple[Order, Order]
 
 async def heat_cell(studio: Studio, params: HeatCellRequest) -> HeatCell:
     """Give the keys and operations behind some cells of a row."""
-    given = _LAYOUTS.find(params.layout, params.table, params.index)
-    if given is None or not 0 <= params.row < len(given.layout.rows):
+    known = _LAYOUTS.find(params.layout, params.table, params.index)
+    if known is None or not 0 <= params.row < len(known.layout.rows):
         raise RequestRefused(
             "map-gone",
             "That map is no longer known",
@@ -176,11 +316,11 @@ async def heat_cell(studio: Studio, params: HeatCellRequest) -> HeatCell:
             "Ask for the map again, then for the cell.",
             status=409,
         )
-    if given.window is None:
-        window = _recorded_window(studio, given.subject, params.from_s, params.to_s)
+    if known.window is None:
+        window = _recorded_window(studio, known.subject, params.from_s, params.to_s)
     else:
-        window = window_part(given.window, params.from_s, params.to_s)
-    return await studio.run_in_thread(_build_cell, window, given.subject, given.layout, params)
+        window = window_part(known.window, params.from_s, params.to_s)
+    return await studio.run_in_thread(_build_cell, window, known.subject, known.layout, params)
 
 
 async def heat_hottest(studio: Studio, params: HottestKeysRequest) -> HottestKeys:
@@ -209,29 +349,29 @@ def _build_map(
     studio: Studio,
     params: HeatRequest,
     subject: _HeatTarget,
-    laid: tuple[str, HeatLayout, tuple[int, ...] | None],
+    named_layout: tuple[str, HeatLayout, tuple[int, ...] | None],
     window: HeatWindow,
     whole: HeatWindow,
 ) -> HeatMap:
-    name, layout, places = laid
-    told = layout.rows if places is None else tuple(layout.rows[at] for at in places)
+    name, layout, new_rows = named_layout
+    rows = layout.rows if new_rows is None else tuple(layout.rows[at] for at in new_rows)
     return HeatMap(
         table=params.table,
         index=params.index,
         metric=params.metric,
         source=_source(studio, log=params.log),
         note=_note(studio, window, log=params.log),
-        whole=places is None,
+        whole=new_rows is None,
         layout=name,
         from_s=first_column_s(layout, window.from_s),
         column_s=layout.column_s,
         columns=column_count(layout, window),
-        labels=tuple(row.label for row in told),
-        kinds=tuple(row.kind for row in told),
-        keys=tuple(row.keys for row in told),
-        first_keys=_range_keys(told, 0) if layout.shared and places is None else (),
-        last_keys=_range_keys(told, 1) if layout.shared and places is None else (),
-        places=places or (),
+        labels=tuple(row.label for row in rows),
+        kinds=tuple(row.kind for row in rows),
+        keys=tuple(row.keys for row in rows),
+        first_keys=_range_keys(rows, 0) if layout.shared and new_rows is None else (),
+        last_keys=_range_keys(rows, 1) if layout.shared and new_rows is None else (),
+        places=new_rows or (),
         rows=len(layout.rows),
         cells=paint_cells(window, layout, subject.keys, params.metric),
         throttled=paint_cells(window, layout, subject.keys, "throttles"),
@@ -252,14 +392,14 @@ def _range_keys(rows: Sequence[HeatRow], at: int) -> tuple[str, ...]:
 def _build_cell(
     window: HeatWindow, subject: _HeatTarget, layout: HeatLayout, params: HeatCellRequest
 ) -> HeatCell:
-    places = RowLookup(layout, subject.keys)
+    lookup = RowLookup(layout, subject.keys)
     row = layout.rows[params.row]
     operations: dict[str, HeatSums] = {}
     inside: set[bytes] = set()
-    for stretch in window.slots:
-        slot = stretch.slot
+    for timed in window.slots:
+        slot = timed.slot
         for key, number, *sums in slot.entries():
-            if places[key] == params.row:
+            if lookup[key] == params.row:
                 name = window.operations[number]
                 operations[name] = operations.get(name, HeatSums()) + sums
                 if key is not None:
@@ -277,10 +417,7 @@ def _build_cell(
         # What is long ago is known of longer stretches than a cell was, when it was painted.
         from_s=min((each.slot.start for each in window.slots), default=params.from_s),
         to_s=max((each.slot.start + each.span_s for each in window.slots), default=params.to_s),
-        operations=total.operations,
-        reads=total.reads,
-        writes=total.writes,
-        throttles=total.throttles,
+        **total._asdict(),
         by_operation=tuple(
             OperationHeat(name, sums.operations + sums.throttles)
             for name, sums in sorted(operations.items(), key=lambda each: (-sum(each[1]), each[0]))
@@ -294,38 +431,22 @@ def _build_cell(
 async def _load_target(studio: Studio, table: str, index: str | None, *, log: bool) -> _HeatTarget:
     """Return what is to be known of a table before its heat is looked at."""
     described: dict[str, Any] = (await studio.db.call("DescribeTable", {"TableName": table}))["Table"]
-    own: dict[str, Any] = described
-    if index is not None:
-        indexes = [
-            *described.get("GlobalSecondaryIndexes", ()),
-            *described.get("LocalSecondaryIndexes", ()),
-        ]
-        own = next((each for each in indexes if each["IndexName"] == index), {})
-        if not own:
-            raise RequestRefused(
-                "index-unknown",
-                "There is no such index",
-                f"{table} has no index {index}.",
-                "Choose one of its indexes, or the table itself.",
-                status=404,
-            )
-    limits = _limits(described, own)
+    target = parse_layout(described).target(index)
+    indexes = (*described.get("GlobalSecondaryIndexes", ()), *described.get("LocalSecondaryIndexes", ()))
+    limits = _limits(
+        described, next((each for each in indexes if each["IndexName"] == target.index), described)
+    )
     if log:
         return _HeatTarget(table, index, HashedKeys(), limits)
-    types = {each["AttributeName"]: each["AttributeType"] for each in described["AttributeDefinitions"]}
-    parts: dict[str, list[KeyAttribute]] = {"HASH": [], "RANGE": []}
-    for each in own["KeySchema"]:
-        parts[each["KeyType"]].append(KeyAttribute(each["AttributeName"], types[each["AttributeName"]]))
-    schema = KeySchema(tuple(parts["HASH"]), tuple(parts["RANGE"]))
-    return _HeatTarget(described["TableArn"], index, SchemaKeys(schema), limits)
+    return _HeatTarget(described["TableArn"], index, SchemaKeys(target.schema), limits)
 
 
 def _limits(described: dict[str, Any], own: dict[str, Any]) -> HeatLimits:
     mode = (described.get("BillingModeSummary") or {}).get("BillingMode")
     on_demand = mode == "PAY_PER_REQUEST"
-    told = own.get("OnDemandThroughput" if on_demand else "ProvisionedThroughput") or {}
-    reads = told.get("MaxReadRequestUnits" if on_demand else "ReadCapacityUnits")
-    writes = told.get("MaxWriteRequestUnits" if on_demand else "WriteCapacityUnits")
+    throughput = own.get("OnDemandThroughput" if on_demand else "ProvisionedThroughput") or {}
+    reads = throughput.get("MaxReadRequestUnits" if on_demand else "ReadCapacityUnits")
+    writes = throughput.get("MaxWriteRequestUnits" if on_demand else "WriteCapacityUnits")
     return HeatLimits(
         PARTITION_READS_PER_S,
         PARTITION_WRITES_PER_S,
@@ -335,16 +456,14 @@ def _limits(described: dict[str, Any], own: dict[str, Any]) -> HeatLimits:
     )
 
 
-async def _load_window(
-    studio: Studio, subject: _HeatTarget, params: HeatRequest | HottestKeysRequest
-) -> HeatWindow:
+async def _load_window(studio: Studio, subject: _HeatTarget, params: HeatTimeRequest) -> HeatWindow:
     """Return the recorded accesses of a table or index in the requested time."""
     if not params.log:
         end = _end(studio, params)
         start = params.from_s if params.from_s is not None else end - max(1, params.seconds)
         return _recorded_window(studio, subject, min(start, end - 1), end)
-    port = studio.log
-    if port is None:
+    reader = studio.log
+    if reader is None:
         raise RequestRefused(
             "log-missing",
             "There is no access log",
@@ -352,23 +471,23 @@ async def _load_window(
             "Start it with --access-log FILE, the file that `tavola serve --access-log` was given.",
             status=409,
         )
-    question = LogQuery(table=params.table, since_s=params.from_s, until_s=params.to_s, limit=_LOG_RECORDS)
+    query = LogQuery(table=params.table, since_s=params.from_s, until_s=params.to_s, limit=_LOG_RECORDS)
 
     def read() -> tuple[HeatRecorder, int | None, int]:
-        records = list(port(question))
+        records = list(reader(query))
         return *record_log(reversed(records)), len(records)
 
     recorder, last, count = await studio.run_in_thread(read)
     end = params.to_s or (int(studio.clock.now()) if last is None else last) + 1
     earliest = recorder.earliest_s(subject.arn, subject.index)
     start = params.from_s if params.from_s is not None else max(end - TIERS[-1].reach_s, earliest or end - 1)
-    found = recorder.window(subject.arn, subject.index, min(start, end - 1), end)
+    window = recorder.window(subject.arn, subject.index, min(start, end - 1), end)
     if count < _LOG_RECORDS:
-        return found
-    return replace(found, note=f"Only its newest {_LOG_RECORDS:,} records of this table were read.")
+        return window
+    return replace(window, note=f"Only its newest {_LOG_RECORDS:,} records of this table were read.")
 
 
-def _end(studio: Studio, params: HeatRequest | HottestKeysRequest) -> int:
+def _end(studio: Studio, params: HeatTimeRequest) -> int:
     return params.to_s if params.to_s is not None else int(studio.clock.now()) + 1
 
 
@@ -384,17 +503,17 @@ def _recorded_window(studio: Studio, subject: _HeatTarget, from_s: int, to_s: in
 def _recorded_arn(recorder: HeatRecorder, subject: _HeatTarget) -> str:
     """Return what the studio's own calls know the table by: an endpoint elsewhere may be of any account."""
     name = table_name_of(subject.arn)
-    found = [arn for arn, _, _ in recorder.places() if table_name_of(arn) == name]
-    return found[0] if found else subject.arn
+    arns = [arn for arn, _, _ in recorder.places() if table_name_of(arn) == name]
+    return arns[0] if arns else subject.arn
 
 
 def _totals(window: HeatWindow, layout: HeatLayout) -> HeatTotals:
-    found = [[0.0] * column_count(layout, window) for _ in METRICS]
-    for stretch in window.slots:
-        column = column_of(layout, window, stretch.slot)
-        for lane, amount in zip(found, stretch.slot.sums, strict=True):
-            lane[column] += amount
-    return HeatTotals(*(tuple(lane) for lane in found))
+    totals = [[0.0] * column_count(layout, window) for _ in METRICS]
+    for timed in window.slots:
+        column = column_of(layout, window, timed.slot)
+        for column_totals, amount in zip(totals, timed.slot.sums, strict=True):
+            column_totals[column] += amount
+    return HeatTotals(*(tuple(column_totals) for column_totals in totals))
 
 
 def _diagnosis(window: HeatWindow, keys: Keys) -> tuple[HeatFinding, ...]:
@@ -409,43 +528,22 @@ def _key_rows(counted: list[KeyAccesses], keys: Keys, total: float) -> tuple[Hot
             count=each.count,
             error=each.error,
             share=each.count / total if total else 0.0,
-            operations=each.sums.operations,
-            reads=each.sums.reads,
-            writes=each.sums.writes,
-            throttles=each.sums.throttles,
+            **each.sums._asdict(),
             by_operation=tuple(OperationHeat(name, amount) for name, amount in each.by_operation),
         )
         for each in counted
     )
 
 
-def _insights(
-    studio: Studio, params: HottestKeysRequest, subject: _HeatTarget, count: int
-) -> HeatInsights | None:
+def _insights(studio: Studio, params: HottestKeysRequest, subject: _HeatTarget, count: int) -> Hottest | None:
     if studio.engine is None:
         return None
     scope = scope_of(subject.arn) or DEFAULT_SCOPE
     try:
-        found = studio.engine.hottest(params.table, params.index, scope, count=count)
+        hottest = studio.engine.hottest(params.table, params.index, scope, count=count)
     except ResourceNotFoundFault:
         return None  # a local index has no insights of its own
-    if not (found.accessed or found.throttled):
-        return None
-
-    def told(hot: tuple[HotItem, ...]) -> tuple[InsightKey, ...]:
-        return tuple(
-            InsightKey(
-                " ".join(str(next(iter(value.values()))) for value in each.key.values()),
-                each.key,
-                each.count,
-                each.error,
-            )
-            for each in hot
-        )
-
-    return HeatInsights(
-        told(found.accessed), told(found.accessed_items), told(found.throttled), told(found.throttled_items)
-    )
+    return hottest if hottest.accessed or hottest.throttled else None
 
 
 def _source(studio: Studio, *, log: bool) -> HeatSource:
@@ -460,13 +558,13 @@ def _note(studio: Studio, window: HeatWindow, *, log: bool) -> str:
     """Return what the map can know, where it is not everything."""
     match _source(studio, log=log):
         case "log":
-            told = "From the access log: a key is known by its hash alone, so rows lie in no order."
-            return f"{told} {window.note}" if window.note else told
+            text = "From the access log: a key is known by its hash alone, so rows lie in no order."
+            return f"{text} {window.note}" if window.note else text
         case "engine":
             return ""
         case _:
             return (
-                "These tables are in another process, so only what this studio itself params is seen. To see all: "
+                "These tables are in another process, so only what this studio itself asks is seen. To see all: "
                 "`tavola serve --studio`, `tavola studio --store FILE`, or the access log of that server."
             )
 

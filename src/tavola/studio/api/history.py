@@ -30,7 +30,7 @@ from tavola.studio.item_history import ItemHistory, audits_of, mutable_item, rea
 from tavola.studio.problems import RequestRefused
 from tavola.studio.recognition import load_recogniser
 from tavola.studio.studio import Studio
-from tavola.studio.types import Item
+from tavola.studio.types import Item, TableRequest
 
 _SECOND_US = 1_000_000
 
@@ -62,13 +62,6 @@ class RestoreProgress:
     items: int
     of_items: int | None  # about; None: not known
     at: str | None  # the moment that it is restored to
-
-
-@dataclass(frozen=True, slots=True)
-class BackupsRequest:
-    """Of which table."""
-
-    table: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,23 +132,23 @@ async def restore_progress(studio: Studio, params: RestoreProgressRequest) -> Re
     )
 
 
-async def list_backups(studio: Studio, params: BackupsRequest) -> TableBackups:
+async def list_backups(studio: Studio, params: TableRequest) -> TableBackups:
     """Return the backups that there are of a table."""
-    found: list[TableBackup] = []
+    backups: list[TableBackup] = []
     request: dict[str, Any] = {"TableName": params.table, "BackupType": "ALL"}
     while True:
         answer = await studio.db.call("ListBackups", request)
-        found += map(_backup, answer.get("BackupSummaries", ()))
+        backups += map(_backup, answer.get("BackupSummaries", ()))
         if "LastEvaluatedBackupArn" not in answer:
             break
         request["ExclusiveStartBackupArn"] = answer["LastEvaluatedBackupArn"]
-    return TableBackups(tuple(sorted(found, key=lambda backup: backup.at, reverse=True)))
+    return TableBackups(tuple(sorted(backups, key=lambda backup: backup.at, reverse=True)))
 
 
 async def create_backup(studio: Studio, params: MakeBackupRequest) -> TableBackups:
     """Make a backup of a table."""
     await studio.db.call("CreateBackup", {"TableName": params.table, "BackupName": params.name})
-    return await list_backups(studio, BackupsRequest(params.table))
+    return await list_backups(studio, TableRequest(params.table))
 
 
 async def restore_backup(studio: Studio, params: RestoreBackupRequest) -> RestoreProgress:
@@ -166,15 +159,15 @@ async def restore_backup(studio: Studio, params: RestoreBackupRequest) -> Restor
     return await restore_progress(studio, RestoreProgressRequest(params.to))
 
 
-def _backup(told: Mapping[str, Any]) -> TableBackup:
+def _backup(summary: Mapping[str, Any]) -> TableBackup:
     return TableBackup(
-        arn=told["BackupArn"],
-        name=told["BackupName"],
-        table=told["TableName"],
-        status=told["BackupStatus"],
-        kind=told["BackupType"],
-        at=to_instant_text(to_microseconds(told["BackupCreationDateTime"])) or "",
-        bytes=told.get("BackupSizeBytes"),
+        arn=summary["BackupArn"],
+        name=summary["BackupName"],
+        table=summary["TableName"],
+        status=summary["BackupStatus"],
+        kind=summary["BackupType"],
+        at=to_instant_text(to_microseconds(summary["BackupCreationDateTime"])) or "",
+        bytes=summary.get("BackupSizeBytes"),
     )
 
 
@@ -188,9 +181,9 @@ def _check_name(name: str) -> None:
         )
 
 
-def to_microseconds(told: float | None) -> int | None:
+def to_microseconds(seconds: float | None) -> int | None:
     """Return a time of an answer, which is seconds, in microseconds."""
-    return None if told is None else round(told * _SECOND_US)
+    return None if seconds is None else round(seconds * _SECOND_US)
 
 
 def to_instant_text(at_us: int | None) -> str | None:
@@ -307,10 +300,10 @@ async def past_window(studio: Studio, params: PastRequest) -> PastWindow:
             "Look at the table as it is; the tab Live and an item's history work with its stream.",
             status=409,
         ) from fault
-    told = answer["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
-    on = told.get("PointInTimeRecoveryStatus") == "ENABLED"
+    recovery = answer["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
+    on = recovery.get("PointInTimeRecoveryStatus") == "ENABLED"
     earliest_us, latest_us = (
-        to_microseconds(told.get(f"{end}RestorableDateTime")) for end in ("Earliest", "Latest")
+        to_microseconds(recovery.get(f"{end}RestorableDateTime")) for end in ("Earliest", "Latest")
     )
     since_us, until_us = earliest_us, latest_us
     density: tuple[int, ...] = ()
@@ -327,7 +320,7 @@ async def past_window(studio: Studio, params: PastRequest) -> PastWindow:
         readable=await _supports_past_reads(studio),
         earliest=to_instant_text(earliest_us),
         latest=to_instant_text(latest_us),
-        days=told.get("RecoveryPeriodInDays"),
+        days=recovery.get("RecoveryPeriodInDays"),
         now=instant_text(int(studio.clock.now() * _SECOND_US)),
         since=to_instant_text(since_us),
         until=to_instant_text(until_us),
@@ -364,11 +357,11 @@ async def compare_then_and_now(studio: Studio, params: ThenRequest) -> ThenAndNo
 async def put_back(studio: Studio, params: PutBackRequest) -> PutBackResult:
     """Write an item as it was at a moment, over exactly what stands; nothing is written if that is another by now."""
     then = await _read_item(studio, params.table, params.key, params.at)
-    stands = params.current
-    if stands is None and not params.gone:
-        stands = await _read_item(studio, params.table, params.key, "")
-    desk = await load_edit_context(studio, params.table)
-    image = stands or then
+    current = params.current
+    if current is None and not params.gone:
+        current = await _read_item(studio, params.table, params.key, "")
+    context = await load_edit_context(studio, params.table)
+    image = current or then
     if image is None:
         raise RequestRefused(
             "item-missing",
@@ -377,29 +370,29 @@ async def put_back(studio: Studio, params: PutBackRequest) -> PutBackResult:
             "Choose a moment at which there was one.",
             status=409,
         )
-    if not same_item(desk.layout.key_of(image), desk.layout.key_of(params.key)):
+    if not same_item(context.layout.key_of(image), context.layout.key_of(params.key)):
         raise RequestRefused(
             "key-other",
             "That is another item",
             "What is said to stand has another key than the item that is to be put back.",
             "Read the item again, and put back that one.",
         )
-    entity = desk.entity_of(image)
-    _check_unversioned(desk, entity)
-    before = None if stands is None else mutable_item(stands)
+    entity = context.entity_of(image)
+    _check_unversioned(context, entity)
+    before = None if current is None else mutable_item(current)
     after = with_next_lock(entity, before, None if then is None else mutable_item(then))
-    result = await write_edit(studio, desk.layout, ItemEdit(before, after, desk.design, entity))
+    result = await write_edit(studio, context.layout, ItemEdit(before, after, context.design, entity))
     written = result.outcome == "written"
     undo = UndoRequest(params.table, before, after) if written else None
     others = compare_items(then, result.current if written else then)
     return PutBackResult(result.outcome, result.current, undo, others)
 
 
-def _check_unversioned(desk: EditContext, entity: EntityDesign | None) -> None:
+def _check_unversioned(context: EditContext, entity: EntityDesign | None) -> None:
     """Refuse a record with versions: set back behind its history, no program could change it any more."""
-    if desk.design is None or entity is None or entity.immutable:
+    if context.design is None or entity is None or entity.immutable:
         return
-    if next(audits_of(desk.design, entity), None) is not None:
+    if next(audits_of(context.design, entity), None) is not None:
         raise RequestRefused(
             "record-versioned",
             "This record counts its versions",
@@ -413,8 +406,8 @@ def _check_unversioned(desk: EditContext, entity: EntityDesign | None) -> None:
 async def _read_item(studio: Studio, table: str, key: Item, at: str) -> Item | None:
     db = await studio.connection_at(at)
     answer = await db.call("GetItem", {"TableName": table, "Key": dict(key), "ConsistentRead": True})
-    found: Item | None = answer.get("Item")
-    return found
+    item: Item | None = answer.get("Item")
+    return item
 
 
 async def _supports_past_reads(studio: Studio) -> bool:
@@ -457,10 +450,10 @@ async def _count_changes(
 
 async def _backup_marks(studio: Studio, table: str) -> tuple[PastMark, ...]:
     try:
-        found = await list_backups(studio, BackupsRequest(table))
+        backups = await list_backups(studio, TableRequest(table))
     except Fault:
         return ()  # an endpoint that keeps no backups, or may not list them
-    return tuple(PastMark(backup.at, f"Backup {backup.name}") for backup in found.backups)
+    return tuple(PastMark(backup.at, f"Backup {backup.name}") for backup in backups.backups)
 
 
 ENDPOINTS = (

@@ -19,12 +19,20 @@ from tavola.iac import (
     render_template,
     terraform_files,
 )
-from tavola.iac.formats import FormatRefused, ImportResult, read_design_text, write_onetable, write_workbench
+from tavola.iac.formats import (
+    FormatNote,
+    FormatRefused,
+    ImportResult,
+    read_design_text,
+    write_onetable,
+    write_workbench,
+)
 from tavola.protocol.faults import Fault, ResourceNotFoundFault
 from tavola.studio.designs import DesignAnalysis, design_text, find_analysis
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import Studio
+from tavola.studio.types import DesignRequest, TableRequest
 
 _DOCUMENT_BYTES_MAX = 16 * 1024 * 1024
 
@@ -40,13 +48,11 @@ InfrastructureFormat = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class InfrastructureRequest:
-    """Which design, for which tool, with what besides the tables."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InfrastructureRequest(DesignRequest):
+    """The design to export, the file format, and what to generate beside the tables."""
 
     form: InfrastructureFormat
-    design: str | None = None
-    document: str | None = None
     alarms: bool = True
     policies: bool = True
     endpoint: bool = False  # a gateway endpoint for a private network
@@ -97,9 +103,9 @@ def _export_files(
         case "document":
             return _build_files(subject, params, {"design.json": subject.text}, ())
         case "policies":
-            found = derive_policies(subject.design)
-            documents = {each.role: render_policy(each, region="*", account="*") for each in found}
-            notes = tuple(f"{each.role}: {told}." for each in found for told in each.notes)
+            policies = derive_policies(subject.design)
+            documents = {each.role: render_policy(each, region="*", account="*") for each in policies}
+            notes = tuple(f"{each.role}: {note}." for each in policies for note in each.notes)
             return _build_files(subject, params, {"policies.json": json.dumps(documents, indent=2)}, notes)
         case _:
             key = params.key or None
@@ -107,7 +113,7 @@ def _export_files(
                 alarms=params.alarms, policies=params.policies, endpoint=params.endpoint, key=key
             )
             plan = plan_infrastructure(subject.design, options)
-            notes = tuple(f"{told}." for told in plan.notes)
+            notes = tuple(f"{note}." for note in plan.notes)
             if params.form == "terraform":
                 notes = (*notes, *(f"{step}." for step in index_steps(plan, None)))
             return _build_files(subject, params, _render_plan(plan, params.form), notes)
@@ -128,8 +134,8 @@ def _render_plan(plan: Any, form: str) -> dict[str, str]:
 def _build_files(
     subject: DesignAnalysis, params: InfrastructureRequest, files: dict[str, str], notes: tuple[str, ...]
 ) -> InfrastructureFiles:
-    told = tuple(InfrastructureFile(name, text) for name, text in files.items())
-    return InfrastructureFiles(params.form, told, notes, " ".join(_export_command(subject, params)))
+    rendered = tuple(InfrastructureFile(name, text) for name, text in files.items())
+    return InfrastructureFiles(params.form, rendered, notes, " ".join(_export_command(subject, params)))
 
 
 def _export_command(subject: DesignAnalysis, params: InfrastructureRequest) -> Iterator[str]:
@@ -167,20 +173,12 @@ class ImportRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class ImportNote:
-    """Something that was guessed, left out or not said, with its place in the file."""
-
-    place: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
 class ImportedDesign:
     """An imported design as `tavola import --json` prints it; other design endpoints accept the document."""
 
     format: str
     document: str
-    report: tuple[ImportNote, ...]
+    report: tuple[FormatNote, ...]
     tables: tuple[str, ...]
     entities: int
     needs: int
@@ -208,7 +206,7 @@ def _imported_design(imported: ImportResult) -> ImportedDesign:
     return ImportedDesign(
         imported.format,
         design_text(design),
-        tuple(ImportNote(each.place, each.message) for each in imported.report),
+        imported.report,
         tuple(table.name for table in design.tables),
         sum(len(table.entities) for table in design.tables) + len(design.views),
         len(design.needs),
@@ -216,19 +214,12 @@ def _imported_design(imported: ImportResult) -> ImportedDesign:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class LiveDesignRequest:
-    """The table that stands, by its name."""
-
-    table: str
-
-
-async def import_live_table(studio: Studio, params: LiveDesignRequest) -> ImportedDesign:
+async def import_live_table(studio: Studio, params: TableRequest) -> ImportedDesign:
     """Return the design of a table that stands, as far as DynamoDB can describe it."""
     name = {"TableName": params.table}
     described = await studio.db.call("DescribeTable", name)
     answers: list[dict[str, Any]] = [described]
-    refused: list[ImportNote] = []
+    refused: list[FormatNote] = []
     for operation, request in (
         ("DescribeTimeToLive", name),
         ("DescribeContinuousBackups", name),
@@ -240,11 +231,11 @@ async def import_live_table(studio: Studio, params: LiveDesignRequest) -> Import
             raise  # it went away meanwhile
         except Fault as fault:  # who may describe a table need not be allowed this
             refused.append(
-                ImportNote(operation, f"it was refused ({fault.code}), so what it tells is not known")
+                FormatNote(operation, f"it was refused ({fault.code}), so what it tells is not known")
             )
     text = json.dumps(answers, default=str)
-    found = _imported_design(await studio.run_in_thread(read_design_text, text, "describe-table.json"))
-    return replace(found, report=(*refused, *found.report))
+    imported = _imported_design(await studio.run_in_thread(read_design_text, text, "describe-table.json"))
+    return replace(imported, report=(*refused, *imported.report))
 
 
 ENDPOINTS = (

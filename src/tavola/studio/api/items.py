@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from tavola.limits import ITEM_BYTES_MAX
-from tavola.model.document import EntityDesign, TableDesign
 from tavola.studio.differences import ItemDifference, compare_items
 from tavola.studio.edits.bulk_edits import BulkAction, SkippedItem, check_action, propose_edit, write_edits
 from tavola.studio.edits.derivation import KeyChange, with_next_lock
 from tavola.studio.edits.drafts import EditContext, KeysMode, check_valid, draft_item, load_edit_context
-from tavola.studio.edits.layouts import IndexWrite, write_cost
 from tavola.studio.edits.selections import ItemSelection, SliceCursor, query_attributes, read_slice
 from tavola.studio.edits.validation import ItemIssue, key_issues, validate_item
+from tavola.studio.edits.write_costs import IndexWrite, write_cost
 from tavola.studio.edits.writes import (
     ItemEdit,
     Outcome,
@@ -23,11 +22,9 @@ from tavola.studio.edits.writes import (
     write_edit,
 )
 from tavola.studio.endpoint import Endpoint
-from tavola.studio.field_values import constant_defaults
 from tavola.studio.problems import RequestRefused
 from tavola.studio.recognition import KeyReading
 from tavola.studio.studio import Studio
-from tavola.studio.types import AttributeValue
 from tavola.studio.types import Item as GivenItem
 from tavola.values import Item, item_size
 
@@ -56,73 +53,6 @@ class ItemView:
 
 
 @dataclass(frozen=True, slots=True)
-class FormsRequest:
-    """The entities of a table, as a form of each."""
-
-    table: str
-
-
-@dataclass(frozen=True, slots=True)
-class FormField:
-    """A field of an entity: the attribute it is stored as, what it may hold, and which keys are made of it."""
-
-    name: str
-    attribute: str
-    type: str
-    tags: tuple[str, ...]
-    required: bool
-    nullable: bool
-    choices: tuple[str, ...] | None
-    numeric: bool  # the choices are numbers
-    lock: bool
-    unique: bool
-    description: str
-    length_max: int | None
-    feeds: tuple[str, ...]  # the key attributes that are made of it
-    default: AttributeValue | None  # of a new item; None: there is none, or only the program can make it
-
-
-@dataclass(frozen=True, slots=True)
-class FormKey:
-    """A key attribute of an entity that a template makes."""
-
-    attribute: str
-    index: str | None  # None: of the table itself
-    template: str
-
-
-@dataclass(frozen=True, slots=True)
-class EntityForm:
-    """What an entity is made of, for whoever fills it in."""
-
-    entity: str
-    tag_attribute: str | None
-    tag: str
-    description: str
-    immutable: bool
-    fields: tuple[FormField, ...]
-    keys: tuple[FormKey, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class EntityForms:
-    """The forms of a table's entities; none where the design does not know the table."""
-
-    forms: tuple[EntityForm, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MeasureItemRequest:
-    """An item as it is being typed, and what it was when it was read; None: it is new."""
-
-    table: str
-    item: GivenItem
-    before: GivenItem | None = None
-    entity: str | None = None  # of a new item that no tag and no key tells yet
-    keys: KeysMode = "design"
-
-
-@dataclass(frozen=True, slots=True)
 class ItemMeasures:
     """What an item weighs and what writing it takes, what is wrong with it, and the keys that follow from it."""
 
@@ -140,12 +70,12 @@ class ItemMeasures:
 
 @dataclass(frozen=True, slots=True)
 class PutItemRequest:
-    """An item to be written: new where `before` is None, else over exactly that."""
+    """An item to write or to measure; `before` is the item it replaces, None for a new one."""
 
     table: str
     item: GivenItem
     before: GivenItem | None = None
-    entity: str | None = None
+    entity: str | None = None  # for a new item that neither tag nor key identifies yet
     keys: KeysMode = "design"
 
 
@@ -184,41 +114,33 @@ class WriteOutcome:
 
 async def get_item(studio: Studio, params: GetItemRequest) -> ItemView:
     """Return the item under a key, and what it is."""
-    desk = await load_edit_context(studio, params.table)
+    context = await load_edit_context(studio, params.table)
     db = await studio.connection_at(params.as_of)
-    key = desk.layout.key_of(params.key)
+    key = context.layout.key_of(params.key)
     request = {"TableName": params.table, "Key": key, "ConsistentRead": not params.as_of}
     item: Item | None = (await db.call("GetItem", request)).get("Item")
     if item is None:
         return ItemView(None, 0, None, "unknown", "Nothing stands under this key.", ())
-    told = desk.recogniser.recognise(item)
-    readings = desk.recogniser.parse_keys(item)
-    return ItemView(item, item_size(item), told.entity, told.kind, told.note, readings)
+    recognised = context.recogniser.recognise(item)
+    readings = context.recogniser.parse_keys(item)
+    return ItemView(item, item_size(item), recognised.entity, recognised.kind, recognised.note, readings)
 
 
-async def list_forms(studio: Studio, params: FormsRequest) -> EntityForms:
-    """Return what each entity of a table is made of."""
-    design = studio.table_design(params.table)
-    return EntityForms(
-        () if design is None else tuple(_entity_form(design, entity) for entity in design.entities)
-    )
-
-
-async def measure_item(studio: Studio, params: MeasureItemRequest) -> ItemMeasures:
+async def measure_item(studio: Studio, params: PutItemRequest) -> ItemMeasures:
     """Return what an item weighs, what it would cost, and what is wrong with it; nothing is written."""
-    desk = await load_edit_context(studio, params.table)
-    before = _validate_current(desk, params.before)
-    draft = draft_item(desk, params.item, before, entity=params.entity, keys=params.keys)
+    context = await load_edit_context(studio, params.table)
+    before = _validate_current(context, params.before)
+    draft = draft_item(context, params.item, before, entity=params.entity, keys=params.keys)
     sound = not any(flaw.severity == "error" for flaw in draft.issues)
-    together = sound and needs_transaction(desk.layout, draft.change)
+    together = sound and needs_transaction(context.layout, draft.change)
     if not sound:
-        cost = write_cost(desk.layout, before, before) if before is not None else None
+        cost = write_cost(context.layout, before, before) if before is not None else None
         return ItemMeasures(
             draft.bytes, ITEM_BYTES_MAX, 0.0, 0.0, () if cost is None else cost.indexes, False, False,
             draft.issues, draft.entity, draft.keys,
         )  # fmt: skip
-    cost = write_cost(desk.layout, before, draft.item, transactional=together)
-    moves = before is not None and desk.layout.key_of(before) != desk.layout.key_of(draft.item)
+    cost = write_cost(context.layout, before, draft.item, transactional=together)
+    moves = before is not None and context.layout.key_of(before) != context.layout.key_of(draft.item)
     guards = guard_units(draft.change)
     return ItemMeasures(
         draft.bytes, ITEM_BYTES_MAX, cost.units + guards, cost.table_units + guards, cost.indexes, together, moves, draft.issues,
@@ -228,40 +150,44 @@ async def measure_item(studio: Studio, params: MeasureItemRequest) -> ItemMeasur
 
 async def put_item(studio: Studio, params: PutItemRequest) -> WriteOutcome:
     """Write an item where none is, or over exactly what was read; tell of a lost race and write nothing then."""
-    desk = await load_edit_context(studio, params.table)
-    before = _validate_current(desk, params.before)
-    draft = draft_item(desk, params.item, before, entity=params.entity, keys=params.keys)
+    context = await load_edit_context(studio, params.table)
+    before = _validate_current(context, params.before)
+    draft = draft_item(context, params.item, before, entity=params.entity, keys=params.keys)
     check_valid(draft)
-    return await _write(studio, desk, draft.change, draft.keys)
+    return await _write(studio, context, draft.change, draft.keys)
 
 
 async def delete_item(studio: Studio, params: DeleteItemRequest) -> WriteOutcome:
     """Delete an item that still is what was read."""
-    desk = await load_edit_context(studio, params.table)
-    before = _validate_current(desk, params.before)
-    return await _write(studio, desk, ItemEdit(before, None, desk.design, desk.entity_of(before or {})), ())
+    context = await load_edit_context(studio, params.table)
+    before = _validate_current(context, params.before)
+    return await _write(
+        studio, context, ItemEdit(before, None, context.design, context.entity_of(before or {})), ()
+    )
 
 
 async def undo_write(studio: Studio, params: UndoRequest) -> WriteOutcome:
     """Take a write back, if what it made still stands; the lock of an entity goes on counting."""
-    desk = await load_edit_context(studio, params.table)
-    stands = _validate_current(desk, params.after)
-    wanted = _validate_current(desk, params.before)
-    entity = desk.entity_of(wanted or stands or {})
-    was = None if stands is None else desk.entity_of(stands)
-    change = ItemEdit(stands, with_next_lock(entity, stands, wanted), desk.design, entity, was)
-    return await _write(studio, desk, change, ())
+    context = await load_edit_context(studio, params.table)
+    current = _validate_current(context, params.after)
+    restored = _validate_current(context, params.before)
+    entity = context.entity_of(restored or current or {})
+    previous_entity = None if current is None else context.entity_of(current)
+    change = ItemEdit(
+        current, with_next_lock(entity, current, restored), context.design, entity, previous_entity
+    )
+    return await _write(studio, context, change, ())
 
 
-def _validate_current(desk: EditContext, given: GivenItem | None) -> Item | None:
+def _validate_current(context: EditContext, item: GivenItem | None) -> Item | None:
     """Return an item that is said to stand in the table, or to have stood there; refuse what cannot have."""
-    if given is None:
+    if item is None:
         return None
-    admission = validate_item(given)
+    admission = validate_item(item)
     own = (
-        desk.layout.schema.names
+        context.layout.schema.names
     )  # that an index cannot hold an item is no reason: it may be older than the index
-    flaws = [*admission.issues, *(f for f in key_issues(desk.layout, admission.item) if f.path[0] in own)]
+    flaws = [*admission.issues, *(f for f in key_issues(context.layout, admission.item) if f.path[0] in own)]
     wrong = next((flaw for flaw in flaws if flaw.severity == "error"), None)
     if wrong is not None:
         raise RequestRefused(
@@ -274,67 +200,19 @@ def _validate_current(desk: EditContext, given: GivenItem | None) -> Item | None
 
 
 async def _write(
-    studio: Studio, desk: EditContext, change: ItemEdit, keys: tuple[KeyChange, ...]
+    studio: Studio, context: EditContext, change: ItemEdit, keys: tuple[KeyChange, ...]
 ) -> WriteOutcome:
-    result: WriteResult = await write_edit(studio, desk.layout, change)
+    result: WriteResult = await write_edit(studio, context.layout, change)
     if result.outcome in ("conflict", "exists"):
         theirs = compare_items(change.before, result.current).differences
         mine = compare_items(change.before, change.after).differences
         return WriteOutcome(result.outcome, result.current, None, result.units, keys, theirs, mine)
-    made = (
-        None if result.outcome != "written" else UndoRequest(desk.layout.table, change.before, change.after)
+    undo = (
+        None
+        if result.outcome != "written"
+        else UndoRequest(context.layout.table, change.before, change.after)
     )
-    return WriteOutcome(result.outcome, result.current, made, result.units, keys)
-
-
-def _entity_form(design: TableDesign, entity: EntityDesign) -> EntityForm:
-    keys = [key for key in (entity.key, *entity.keys) if key is not None]
-    made = {
-        source.attribute: FormKey(source.attribute, key.index, source.template.source)
-        for key in reversed(keys)
-        for source in key.sources
-        if source.template is not None
-    }
-    defaults = constant_defaults(design.settings.name, entity.name)
-    feeds: dict[str, list[str]] = {}
-    for key in keys:
-        for source in key.sources:
-            for name in source.fields if source.template is not None else ():
-                feeds.setdefault(name, []).append(source.attribute)
-        for member in key.members:
-            written = [source.attribute for source in key.sources if source.template is not None]
-            feeds.setdefault(member.field, []).extend(written)
-    return EntityForm(
-        entity.name,
-        design.settings.tag,
-        entity.tag,
-        entity.description,
-        entity.immutable,
-        tuple(
-            FormField(
-                name=field.name,
-                attribute=field.attribute,
-                type=field.type,
-                tags=field.tags,
-                required=field.required,
-                nullable=field.nullable,
-                choices=None if field.choices is None else tuple(map(_choice_text, field.choices)),
-                numeric=field.tags == ("N",),
-                lock=field.lock,
-                unique=field.unique,
-                description=field.description,
-                length_max=field.length_max,
-                feeds=tuple(dict.fromkeys(feeds.get(field.name, ()))),
-                default=defaults.get(field.attribute),
-            )
-            for field in entity.fields
-        ),
-        tuple(made[name] for name in sorted(made)),
-    )
-
-
-def _choice_text(choice: str | int | bool) -> str:
-    return str(choice).lower() if isinstance(choice, bool) else str(choice)
+    return WriteOutcome(result.outcome, result.current, undo, result.units, keys)
 
 
 _ROWS = 12  # shown before and after
@@ -390,30 +268,32 @@ class BulkSlice:
 
 async def preview_bulk(studio: Studio, params: BulkRequest) -> BulkPreview:
     """Return what an action would do with the next slice of a selection; nothing is written."""
-    desk = await load_edit_context(studio, params.selection.table)
-    check_action(desk, params.action)
-    found = await read_slice(studio, desk.layout, params.selection, params.cursor, _LOOKED_AT)
+    context = await load_edit_context(studio, params.selection.table)
+    check_action(context, params.action)
+    chunk = await read_slice(studio, context.layout, params.selection, params.cursor, _LOOKED_AT)
     proposals = await studio.run_in_thread(
-        lambda: [propose_edit(desk, params.action, item) for item in found.items]
+        lambda: [propose_edit(context, params.action, item) for item in chunk.items]
     )
     changing = [each for each in proposals if each.change is not None]
     units = sum(each.units for each in changing)
     book = studio.local_prices()
-    left = [SkippedItem(desk.layout.key_of(each.before), each.reason) for each in proposals if each.reason]
-    left += [SkippedItem(key, "Nothing stands under this key any more.") for key in found.missing]
+    skipped = [
+        SkippedItem(context.layout.key_of(each.before), each.reason) for each in proposals if each.reason
+    ]
+    skipped += [SkippedItem(key, "Nothing stands under this key any more.") for key in chunk.missing]
     rows = [BulkRow(each.before, each.change.after) for each in changing[:_ROWS] if each.change is not None]
     return BulkPreview(
-        matched=len(proposals) + len(found.missing),
+        matched=len(proposals) + len(chunk.missing),
         changing=len(changing),
         same=len(proposals) - len(changing) - sum(1 for each in proposals if each.reason),
-        left=tuple(left),
+        left=tuple(skipped),
         units=units,
-        read_units=found.units,
+        read_units=chunk.units,
         dollars=book.price("write_request_unit").of(units),
         priced=book.title,
-        on_demand=desk.layout.on_demand,
+        on_demand=context.layout.on_demand,
         rows=tuple(rows),
-        cursor=found.next,
+        cursor=chunk.next,
     )
 
 
@@ -426,28 +306,29 @@ async def run_bulk(studio: Studio, params: BulkRequest) -> BulkSlice:
             "The selection is of the table as it was.",
             "Go back to now, and select again.",
         )
-    desk = await load_edit_context(studio, params.selection.table)
-    check_action(desk, params.action)
-    found = await read_slice(studio, desk.layout, params.selection, params.cursor, _WRITTEN)
-    held = query_attributes(params.selection)
-    proposals = [propose_edit(desk, params.action, item, held) for item in found.items]
+    context = await load_edit_context(studio, params.selection.table)
+    check_action(context, params.action)
+    chunk = await read_slice(studio, context.layout, params.selection, params.cursor, _WRITTEN)
+    unchanged_attributes = query_attributes(params.selection)
+    proposals = [propose_edit(context, params.action, item, unchanged_attributes) for item in chunk.items]
     changing = [each for each in proposals if each.change is not None]
-    written, units, left = await write_edits(studio, desk, changing)
-    left += [SkippedItem(desk.layout.key_of(each.before), each.reason) for each in proposals if each.reason]
-    left += [SkippedItem(key, "Nothing stands under this key any more.") for key in found.missing]
+    written, units, skipped = await write_edits(studio, context, changing)
+    skipped += [
+        SkippedItem(context.layout.key_of(each.before), each.reason) for each in proposals if each.reason
+    ]
+    skipped += [SkippedItem(key, "Nothing stands under this key any more.") for key in chunk.missing]
     return BulkSlice(
-        matched=len(proposals) + len(found.missing),
+        matched=len(proposals) + len(chunk.missing),
         written=written,
         same=len(proposals) - len(changing) - sum(1 for each in proposals if each.reason),
-        left=tuple(left),
-        units=units + found.units,
-        cursor=found.next,
+        left=tuple(skipped),
+        units=units + chunk.units,
+        cursor=chunk.next,
     )
 
 
 ENDPOINTS = (
     Endpoint("POST", "/items/get", get_item),
-    Endpoint("GET", "/items/forms", list_forms),
     Endpoint("POST", "/items/measure", measure_item, body_bytes_max=_BODY_BYTES_MAX),
     Endpoint("POST", "/items/put", put_item, is_write=True, body_bytes_max=_BODY_BYTES_MAX),
     Endpoint("POST", "/items/delete", delete_item, is_write=True, body_bytes_max=_BODY_BYTES_MAX),

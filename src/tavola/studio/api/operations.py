@@ -24,8 +24,7 @@ from tavola.studio.monitoring.counters import (
     ClosedSlice,
     sum_slices,
 )
-from tavola.studio.monitoring.request_metrics import MetricsView
-from tavola.studio.monitoring.timeline import WINDOW_S_MAX, group_by_step
+from tavola.studio.monitoring.request_metrics import WINDOW_S_MAX, MetricsView, group_by_step
 from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import Studio
 
@@ -125,25 +124,22 @@ class OperationsSummary:
     operations: tuple[str, ...]
 
 
-async def summarise_operations(studio: Studio, params: OperationsRequest) -> OperationsSummary:
-    """Return the requests of a window, summed up in a worker thread."""
-    return await studio.run_in_thread(_summarise, studio, require_monitor(studio), params)
-
-
-def _summarise(studio: Studio, watch: Monitor, params: OperationsRequest) -> OperationsSummary:
+def summarise_operations(studio: Studio, params: OperationsRequest) -> OperationsSummary:
+    """Return the totals and time series of all requests in a window."""
+    monitor = require_monitor(studio)
     window_s = max(1, min(params.window_s, WINDOW_S_MAX))
-    with watch.lock:
-        view = watch.metrics.view(window_s)
-        calls, left_out = watch.metrics.calls, watch.own_calls
+    with monitor.lock:
+        view = monitor.metrics.view(window_s)
+        calls, left_out = monitor.metrics.calls, monitor.own_calls
     table, operation = params.table or None, params.operation or None
     now_s = studio.clock.now()
-    seen_s = max(1.0, now_s - max(view.start_s, watch.began_s))
+    seen_s = max(1.0, now_s - max(view.start_s, monitor.began_s))
     kinds = {kind for each in view.summed for kind in each.kinds}
     counted = _count_by_kind(view.summed, table, operation)
     return OperationsSummary(
         seen="studio" if studio.engine is None else "engine",
         now_s=now_s,
-        since_s=watch.began_s,
+        since_s=monitor.began_s,
         window_s=window_s,
         step_s=view.step_s,
         calls=calls,
@@ -152,7 +148,7 @@ def _summarise(studio: Studio, watch: Monitor, params: OperationsRequest) -> Ope
         series=_series(view, table, operation),
         totals=_totals(counted.values(), seen_s),
         rows=_rows(counted, seen_s),
-        places=_target_use(view, table, max(0, min(params.places, _PLACES_SHOWN)), (watch.began_s, now_s)),
+        places=_target_use(view, table, max(0, min(params.places, _PLACES_SHOWN)), (monitor.began_s, now_s)),
         tables=tuple(sorted({name for kind in kinds for name in kind.tables})),
         operations=tuple(sorted({kind.operation for kind in kinds if kind.operation != OTHERS})),
     )
@@ -168,7 +164,7 @@ def require_monitor(studio: Studio) -> Monitor:
         raise RequestRefused(
             "watch-missing",
             "Nobody watches",
-            "The studio was started without a watch, so it does not know what is params.",
+            "The studio was started without a watch, so it does not know what is asked.",
             "Start the tables and the studio together: tavola serve --studio, or tavola studio --store FILE.",
             status=409,
         )
@@ -191,7 +187,7 @@ def _series(view: MetricsView, table: str | None, operation: str | None) -> Oper
         tallies.append(tally)
         shares.append(share)
     columns = [
-        tuple(None if found is None else milliseconds(found[place]) for found in shares)
+        tuple(None if step_shares is None else milliseconds(step_shares[place]) for step_shares in shares)
         for place in range(len(QUANTILES))
     ]
     return OperationSeries(
@@ -209,11 +205,11 @@ def _count_by_kind(
     slices: list[ClosedSlice], table: str | None, operation: str | None
 ) -> dict[CallKind, CallCounter]:
     """Return the counts of several slices by kind of call."""
-    found: dict[CallKind, CallCounter] = {}
+    counters: dict[CallKind, CallCounter] = {}
     for each in slices:
         for at, kind in each.matching(table, operation):
-            each.add_to(found.setdefault(kind, CallCounter()), at)
-    return found
+            each.add_to(counters.setdefault(kind, CallCounter()), at)
+    return counters
 
 
 def _totals(cells: Iterable[CallCounter], seen_s: float) -> OperationTotals:
@@ -221,7 +217,7 @@ def _totals(cells: Iterable[CallCounter], seen_s: float) -> OperationTotals:
     for cell in cells:
         whole.add(cell)
     tally, shares = whole.tally, whole.quantiles()
-    found = [None] * len(QUANTILES) if shares is None else [milliseconds(share) for share in shares]
+    percentiles = [None] * len(QUANTILES) if shares is None else [milliseconds(share) for share in shares]
     return OperationTotals(
         requests=tally.requests,
         per_second=tally.requests / seen_s,
@@ -229,10 +225,10 @@ def _totals(cells: Iterable[CallCounter], seen_s: float) -> OperationTotals:
         throttles=tally.throttles,
         conditions=tally.conditions,
         conflicts=tally.conflicts,
-        p50_ms=found[0],
-        p90_ms=found[1],
-        p99_ms=found[2],
-        p999_ms=found[3],
+        p50_ms=percentiles[0],
+        p90_ms=percentiles[1],
+        p99_ms=percentiles[2],
+        p999_ms=percentiles[3],
         mean_ms=milliseconds(tally.took_s / tally.requests) if tally.requests else None,
         slowest_ms=milliseconds(tally.slowest_s),
         reads=tally.reads,
@@ -250,44 +246,44 @@ def _rows(counted: Mapping[CallKind, CallCounter], seen_s: float) -> tuple[Opera
 
 
 def _target_use(
-    view: MetricsView, table: str | None, series_max: int, seen: tuple[float, float]
+    view: MetricsView, table: str | None, series_max: int, observed: tuple[float, float]
 ) -> tuple[TargetUse, ...]:
     sums: dict[CapacityTarget, CapacityUse] = {}
     for each in view.summed:
-        for place, units in each.used():
-            if table is None or place.table == table:
-                sums.setdefault(place, CapacityUse()).add(*units)
+        for target, units in each.used():
+            if table is None or target.table == table:
+                sums.setdefault(target, CapacityUse()).add(*units)
     order = sorted(
         sums,
-        key=lambda place: (
-            place.table == OTHERS,
-            -sums[place].reads - sums[place].writes,
-            place.table,
-            place.index_name or "",
+        key=lambda target: (
+            target.table == OTHERS,
+            -sums[target].reads - sums[target].writes,
+            target.table,
+            target.index_name or "",
         ),
     )[:_PLACES_SHOWN]
-    steps = {place: ([0.0] * view.steps, [0.0] * view.steps) for place in order[:series_max]}
+    steps = {target: ([0.0] * view.steps, [0.0] * view.steps) for target in order[:series_max]}
     for each in view.slices:
         start_s = each.start_s - each.start_s % view.step_s
         # Of the step that runs, and of that in which the watch began, a part was seen.
-        seconds = max(1.0, min(start_s + view.step_s, seen[1]) - max(start_s, seen[0]))
-        for place, (reads, writes, *_) in each.used():
-            if place in steps:
+        seconds = max(1.0, min(start_s + view.step_s, observed[1]) - max(start_s, observed[0]))
+        for target, (reads, writes, *_) in each.used():
+            if target in steps:
                 at = (start_s - view.start_s) // view.step_s
-                steps[place][0][at] += reads / seconds
-                steps[place][1][at] += writes / seconds
+                steps[target][0][at] += reads / seconds
+                steps[target][1][at] += writes / seconds
     return tuple(
         TargetUse(
-            table=place.table,
-            index=place.index_name,
-            reads=sums[place].reads,
-            writes=sums[place].writes,
-            peak_reads=sums[place].peak_reads,
-            peak_writes=sums[place].peak_writes,
-            read_units=tuple(map(_round_units, steps[place][0])) if place in steps else (),
-            write_units=tuple(map(_round_units, steps[place][1])) if place in steps else (),
+            table=target.table,
+            index=target.index_name,
+            reads=sums[target].reads,
+            writes=sums[target].writes,
+            peak_reads=sums[target].peak_reads,
+            peak_writes=sums[target].peak_writes,
+            read_units=tuple(map(_round_units, steps[target][0])) if target in steps else (),
+            write_units=tuple(map(_round_units, steps[target][1])) if target in steps else (),
         )
-        for place in order
+        for target in order
     )
 
 

@@ -27,7 +27,7 @@ from tavola.studio.access_patterns.runs import RunRequest, TargetUnits, run_plan
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.recognition import Recogniser, designed_keys
 from tavola.studio.studio import Studio
-from tavola.studio.types import Document, Item
+from tavola.studio.types import Document, Item, NoParameters
 from tavola.values import item_size
 
 _ITEMS_MAX = 1_000  # that an answer shows
@@ -124,83 +124,76 @@ class PatternRun:
     code: PatternCode
 
 
-@dataclass(frozen=True, slots=True)
-class CoverageRequest:
-    """The matrix of the whole design."""
-
-
 async def list_all_patterns(studio: Studio, params: PatternsRequest) -> PatternList:
     """Return the access patterns of the design."""
     design = studio.require_design()
-    found = (each.summary for each in list_patterns(design))
-    return PatternList(tuple(each for each in found if params.table in (None, "", each.table)))
+    patterns = (each.summary for each in list_patterns(design))
+    return PatternList(tuple(each for each in patterns if params.table in (None, "", each.table)))
 
 
 async def pattern_example(studio: Studio, params: PatternRequest) -> PatternExample:
     """Return values of one item in the table, with which a pattern can be run."""
-    found = find_pattern(studio.require_design(), params.pattern)
-    return await find_example(await studio.connection_at(params.as_of), found)
+    entry = find_pattern(studio.require_design(), params.pattern)
+    return await find_example(await studio.connection_at(params.as_of), entry)
 
 
-async def pattern_forecast(studio: Studio, params: PatternRequest) -> PatternForecast:
-    """Return what a pattern takes by what the design declares; of a write this is all there is."""
+def pattern_forecast(studio: Studio, params: PatternRequest) -> PatternForecast:
+    """Return the declared size and cost of a pattern; writes are only forecast, never run."""
     design = studio.require_design()
-    return await studio.run_in_thread(
-        forecast_pattern, design, find_pattern(design, params.pattern), studio.local_prices()
-    )
+    return forecast_pattern(design, find_pattern(design, params.pattern), studio.local_prices())
 
 
 async def plan_run(studio: Studio, params: RunPatternRequest) -> PatternPlan:
     """Return the requests of a run and its code, without asking anything."""
-    found = find_pattern(studio.require_design(), params.pattern)
-    how = _run_options(params)
-    told = plan_pattern(found, params.values, how, studio.clock.now())
+    entry = find_pattern(studio.require_design(), params.pattern)
+    options = _run_options(params)
+    plan = plan_pattern(entry, params.values, options, studio.clock.now())
     requests = tuple(
         PlannedRequest(
-            told.operation,
-            found.summary.table,
+            plan.operation,
+            entry.summary.table,
             request.body.get("IndexName"),
             request.condition,
             request.filter,
             dict(request.body),
         )
-        for request in told.requests
+        for request in plan.requests
     )
-    code = render_pattern_code(found, told, params.values, how, studio.where)
-    return PatternPlan(params.pattern, requests, code, told.notes)
+    code = render_pattern_code(entry, plan, params.values, options, studio.where)
+    return PatternPlan(params.pattern, requests, code, plan.notes)
 
 
 async def run_pattern(studio: Studio, params: RunPatternRequest) -> PatternRun:
     """Return what a pattern gives now, or as of a moment, with all that it took."""
     design = studio.require_design()
-    found = find_pattern(design, params.pattern)
-    how = _run_options(params)
-    told = plan_pattern(found, params.values, how, studio.clock.now())
-    book, notes = studio.local_prices(), told.notes
-    answer = await run_plan(await studio.connection_at(params.as_of), told)
-    forecasted = await studio.run_in_thread(forecast_pattern, design, found, book)
-    assert found.table is not None, "what has no table is not run"
-    recogniser = Recogniser(designed_keys(found.table), found.table)
-    names = recogniser.keys.names
+    entry = find_pattern(design, params.pattern)
+    options = _run_options(params)
+    plan = plan_pattern(entry, params.values, options, studio.clock.now())
+    book, notes = studio.local_prices(), plan.notes
+    answer = await run_plan(await studio.connection_at(params.as_of), plan)
+    forecasted = await studio.run_in_thread(forecast_pattern, design, entry, book)
+    assert entry.table is not None, "what has no table is not run"
+    recogniser = Recogniser(designed_keys(entry.table), entry.table)
+    names = recogniser.keys[None]
     units = sum_units([units for call in answer.calls for units in call.units])
     reads, writes = sum(each.read for each in units), sum(each.write for each in units)
     read, returned = sum(each.read for each in query_requests(answer.requests)), len(answer.items)
-    shown = _shown_count(answer.items)
+    shown_count = _shown_count(answer.items)
     items = tuple(
         RunItem(
             item,
             {name: item[name] for name in names if name in item},
             recogniser.recognise(item).entity,
         )
-        for item in answer.items[:shown]
+        for item in answer.items[:shown_count]
     )
     if book.region != studio.where.region:
         notes = (
             *notes,
             f"There are no prices of {studio.where.region}: the money is at those of {book.title}.",
         )
-    if returned > shown:
-        notes = (*notes, f"The first {shown:,} of {returned:,} items are shown.")
+    if returned > shown_count:
+        notes = (*notes, f"The first {shown_count:,} of {returned:,} items are shown.")
     return PatternRun(
         params.pattern,
         answer.requests,
@@ -215,18 +208,18 @@ async def run_pattern(studio: Studio, params: RunPatternRequest) -> PatternRun:
         round(read / returned, 3) if returned else None,
         mean_item_bytes(answer),
         round(sum(call.latency_ms for call in answer.calls), 3),
-        usd_per_million(found.table, reads, writes, book),
+        usd_per_million(entry.table, reads, writes, book),
         book.title,
-        explain_cost(found, answer, forecasted),
+        explain_cost(entry, answer, forecasted),
         notes,
         forecasted,
-        render_pattern_code(found, told, params.values, how, studio.where),
+        render_pattern_code(entry, plan, params.values, options, studio.where),
     )
 
 
-async def pattern_coverage(studio: Studio, params: CoverageRequest) -> Coverage:
-    """Return which index serves which pattern, what nothing serves, and which index nobody asks."""
-    return await studio.run_in_thread(build_coverage, studio.require_design())
+def pattern_coverage(studio: Studio, params: NoParameters) -> Coverage:
+    """Return which index serves which pattern, the patterns without an index, and the unused indexes."""
+    return build_coverage(studio.require_design())
 
 
 def _run_options(params: RunPatternRequest) -> RunOptions:

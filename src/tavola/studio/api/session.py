@@ -10,11 +10,13 @@ from typing import Any, Literal
 
 from tavola import __version__
 from tavola.errors import TavolaError
+from tavola.keys import KeySchema
 from tavola.model.document import TableDesign
 from tavola.protocol.faults import Fault, ResourceNotFoundFault
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.problems import problem_of
 from tavola.studio.studio import Studio, TablesLocation
+from tavola.studio.table_layouts import parse_layout
 from tavola.web import Problem
 
 _PAGE_TABLES = 100
@@ -105,20 +107,24 @@ async def load_session(studio: Studio, params: SessionRequest) -> Session:
         problem = problem_of(error)
         answers = isinstance(error, Fault)  # who may not list tables may still see those of the design
     designed = () if studio.design is None else studio.design.tables
-    wanted = dict.fromkeys([*(table.name for table in designed), params.table])
+    names_of_interest = dict.fromkeys([*(table.name for table in designed), params.table])
     unlisted = (
-        [name for name in wanted if name and name not in names] if more or (problem and answers) else []
+        [name for name in names_of_interest if name and name not in names]
+        if more or (problem and answers)
+        else []
     )
-    asking = asyncio.Semaphore(_AT_ONCE)
-    found = await asyncio.gather(*(_load_table(studio, name, asking) for name in (*names, *unlisted)))
-    told = [table for table in found if table is not None]
-    known = {table.name for table in told}
-    told += [
-        _missing_table(table, None if answers else problem) for table in designed if table.name not in known
+    limiter = asyncio.Semaphore(_AT_ONCE)
+    described = await asyncio.gather(*(_load_table(studio, name, limiter) for name in (*names, *unlisted)))
+    summaries = [table for table in described if table is not None]
+    known = {table.name for table in summaries}
+    summaries += [
+        _undescribed_table(table.name, table, None if answers else problem)
+        for table in designed
+        if table.name not in known
     ]
     owners = {table.name: each.name for each in reversed(studio.declared) for table in each.design.tables}
     only = studio.designs[0] if len(studio.designs) == 1 else ""
-    told = [_with_design(studio, table, owners.get(table.name, only)) for table in told]
+    summaries = [_with_design(studio, table, owners.get(table.name, only)) for table in summaries]
     return Session(
         version=__version__,
         where=studio.where,
@@ -128,9 +134,9 @@ async def load_session(studio: Studio, params: SessionRequest) -> Session:
         designed=studio.design is not None,
         log=studio.log is not None,
         directory=studio.directory is not None,
-        tables=tuple(sorted(told, key=lambda table: (not table.designed, table.name))),
+        tables=tuple(sorted(summaries, key=lambda table: (not table.designed, table.name))),
         more_tables=more,
-        first=_first_table(studio, told),
+        first=_first_table(studio, summaries),
         problem=problem,
     )
 
@@ -153,22 +159,22 @@ def _with_design(studio: Studio, table: TableSummary, design: str) -> TableSumma
     return replace(table, design=design, command=shlex.join(words) if makes else "")
 
 
-def _first_table(studio: Studio, told: Sequence[TableSummary]) -> str:
+def _first_table(studio: Studio, tables: Sequence[TableSummary]) -> str:
     """Return the table that a visitor sees first: the largest of the first design that has one here, else the first by name."""
-    there = [table for table in told if table.status not in ("MISSING", "UNKNOWN")]
+    there = [table for table in tables if table.status not in ("MISSING", "UNKNOWN")]
     for name in (*(each.name for each in studio.declared), None):
         own = [table for table in there if table.designed and name in (None, table.design)]
         if own:
             return max(own, key=lambda table: (table.bytes, -there.index(table))).name
-    rest = there or list(told)
+    rest = there or list(tables)
     return min(rest, key=lambda table: (not table.designed, table.name)).name if rest else ""
 
 
-async def _load_table(studio: Studio, name: str, asking: asyncio.Semaphore) -> TableSummary | None:
+async def _load_table(studio: Studio, name: str, limiter: asyncio.Semaphore) -> TableSummary | None:
     """Return what is known of a table; None: it is not there, or no longer."""
     design = studio.table_design(name)
     try:
-        async with asking:
+        async with limiter:
             described = (await studio.db.call("DescribeTable", {"TableName": name}))["Table"]
     except ResourceNotFoundFault:
         return None
@@ -179,58 +185,43 @@ async def _load_table(studio: Studio, name: str, asking: asyncio.Semaphore) -> T
 
 def summarise_table(described: dict[str, Any], design: TableDesign | None) -> TableSummary:
     """Return what DescribeTable and the design say of a table."""
-    # Of a table that is being deleted AWS tells little more than its name.
-    types = {
-        each["AttributeName"]: each["AttributeType"] for each in described.get("AttributeDefinitions", ())
-    }
+    layout = parse_layout(described)
     labels = {} if design is None else {index.name: index.label for index in design.indexes}
-    indexes = [
-        _index(each, types, labels, local=local)
-        for members, local in (("GlobalSecondaryIndexes", False), ("LocalSecondaryIndexes", True))
-        for each in described.get(members, ())
-        if "KeySchema" in each
-    ]
-    billing = described.get("BillingModeSummary", {}).get("BillingMode")
-    stream = described.get("StreamSpecification", {}).get("StreamEnabled", False)
     return TableSummary(
-        name=described["TableName"],
+        name=layout.table,
         status=described["TableStatus"],
-        keys=_keys(described.get("KeySchema", ()), types),
-        indexes=tuple(sorted(indexes, key=lambda index: index.name)),
-        items=described.get("ItemCount", 0),
-        bytes=described.get("TableSizeBytes", 0),
-        stream=stream,
-        billing="on-demand" if billing == "PAY_PER_REQUEST" else "provisioned",
+        keys=_key_attributes(layout.schema),
+        indexes=tuple(
+            IndexSummary(
+                name=index.index or "",
+                local=index.local,
+                keys=_key_attributes(index.schema),
+                projection=index.projection,
+                included=index.included,
+                status=index.status,
+                items=index.items,
+                bytes=index.bytes,
+                label=labels.get(index.index or "", index.index or ""),
+            )
+            for index in layout.indexes
+        ),
+        items=layout.table_target.items,
+        bytes=layout.table_target.bytes,
+        stream=described.get("StreamSpecification", {}).get("StreamEnabled", False),
+        billing="on-demand" if layout.on_demand else "provisioned",
         designed=design is not None,
-        label=described["TableName"] if design is None else design.label,
+        label=layout.table if design is None else design.label,
         entities=() if design is None else tuple(entity.name for entity in design.entities),
         design="",
         command="",
     )
 
 
-def _keys(schema: Sequence[dict[str, Any]], types: dict[str, Any]) -> tuple[TableKeyAttribute, ...]:
+def _key_attributes(schema: KeySchema) -> tuple[TableKeyAttribute, ...]:
+    roles = ["HASH"] * len(schema.hash) + ["RANGE"] * len(schema.range)
     return tuple(
-        TableKeyAttribute(each["AttributeName"], types[each["AttributeName"]], each["KeyType"])
-        for each in schema
-        if each["AttributeName"] in types
-    )
-
-
-def _index(
-    each: dict[str, Any], types: dict[str, Any], labels: dict[str, str], *, local: bool
-) -> IndexSummary:
-    projection = each["Projection"]
-    return IndexSummary(
-        name=each["IndexName"],
-        local=local,
-        keys=_keys(each["KeySchema"], types),
-        projection=projection.get("ProjectionType", "ALL"),
-        included=tuple(projection.get("NonKeyAttributes", ())),
-        status=each.get("IndexStatus", "ACTIVE"),
-        items=each.get("ItemCount", 0),
-        bytes=each.get("IndexSizeBytes", 0),
-        label=labels.get(each["IndexName"], each["IndexName"]),
+        TableKeyAttribute(each.name, each.type, role)  # type: ignore[arg-type]  # as DescribeTable names them
+        for each, role in zip(schema.attributes, roles, strict=True)
     )
 
 
@@ -251,10 +242,6 @@ def _undescribed_table(name: str, design: TableDesign | None, problem: Problem |
         command="",
         problem=problem,
     )
-
-
-def _missing_table(design: TableDesign, problem: Problem | None) -> TableSummary:
-    return _undescribed_table(design.name, design, problem)
 
 
 ENDPOINTS = (Endpoint("GET", "/session", load_session),)

@@ -1,6 +1,6 @@
 """Simulate the heat of a design's declared traffic.
 
-The result is the document of `tavola simulate --json`. A named run can be params for its progress and stopped.
+The result is the document of `tavola simulate --json`. A named run reports its progress and can be stopped.
 """
 
 from __future__ import annotations
@@ -102,9 +102,9 @@ class _SimulationRuns:
                 each.ended = True
             self._working.append(run)
             if name is not None:
-                standing = self._kept.pop(name, None)
-                if standing is not None:
-                    standing.ended = True
+                previous = self._kept.pop(name, None)
+                if previous is not None:
+                    previous.ended = True
                 self._kept[name] = run
                 while len(self._kept) > _RUNS_MAX:
                     self._kept.popitem(last=False)
@@ -127,7 +127,7 @@ async def simulate_heat(studio: Studio, params: SimulationRequest) -> Document:
             raise RequestRefused(
                 "table-undesigned",
                 "The design has no such table",
-                f"Nothing is declared of {params.table}, so nobody knows how often it is params for what.",
+                f"Nothing is declared of {params.table}, so its traffic is not known.",
                 "Choose a table of the design, or declare this one with its access patterns.",
                 status=404,
             )
@@ -189,8 +189,8 @@ def _simulate(design: Design, params: SimulationRequest, progress: Callable[[int
         warm=params.warm,
         settled=params.hours < 24 and not params.cold,
     )
-    found = simulation.run_workload(simulation.build_workload(design, scenario), scenario, progress)
-    return {"schema": simulation.SCHEMA, **found.to_json()}
+    result = simulation.run_workload(simulation.build_workload(design, scenario), scenario, progress)
+    return {"schema": simulation.SCHEMA, **result.to_json()}
 
 
 ENDPOINTS = (

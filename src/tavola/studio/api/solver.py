@@ -4,41 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any
+
+import msgspec
 
 from tavola.design.cost import MonthlyBill
-from tavola.design.solver import SolveRefused, Style, as_document, render_declarations, solve
-from tavola.model.document import write_document
+from tavola.design.solver import Alternative, SolveRefused, Style, as_document, render_declarations, solve
 from tavola.prices import PriceBook
 from tavola.studio.designs import DesignAnalysis, DiffLine, design_text, diff_lines, find_analysis
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import Studio
-from tavola.studio.types import Document
+from tavola.studio.types import DesignRequest, Document
 
 _DOCUMENT_BYTES_MAX = 16 * 1024 * 1024
 _CENT = Decimal("0.01")
 
 
-@dataclass(frozen=True, slots=True)
-class SolveRequest:
-    """Which design is to be keyed anew, in which style, and how many other ways are told of each choice."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SolveRequest(DesignRequest):
+    """The design to solve, the style of its keys, and how many alternatives to return for each choice."""
 
-    design: str | None = None
-    document: str | None = None
     style: Style = "auto"
     alternatives: int = 3
     region: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SolverAlternative:
-    """Another way, what the whole design would cost with it in a month, and why it was not taken."""
-
-    place: str
-    what: str
-    amount: str
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +37,19 @@ class SolverChoice:
     pattern: str
     scenario: str
     sentence: str
-    amount: str | None
-    instead: tuple[SolverAlternative, ...]
+    amount: Decimal | None
+    instead: tuple[Alternative, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SolverMonth:
-    """What a month costs as the solver would have it, and as it is."""
+    """The monthly cost of the proposed design, and of the present one."""
 
-    total: str
+    total: Decimal
     currency: str
     hours: int
     prices: str
-    before: str | None
+    before: Decimal | None
     beside: tuple[str, ...]
 
 
@@ -77,15 +65,21 @@ class SolverFinding:
 
 
 @dataclass(frozen=True, slots=True)
-class SolverProposal:
-    """What `tavola solve --json` prints, the module that `--python` prints, and how the document differs from the present one."""
+class _SolverReport:
+    """The document that `tavola solve --json` prints."""
 
     design: Document
     month: SolverMonth
     choices: tuple[SolverChoice, ...]
-    alternatives: tuple[SolverAlternative, ...]
+    alternatives: tuple[Alternative, ...]
     findings: tuple[SolverFinding, ...]
     notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SolverProposal(_SolverReport):
+    """The solver's report, its design as Python declarations, and the differences from the present design."""
+
     python: str
     text: str  # the design as its document, indented
     lines: tuple[DiffLine, ...]
@@ -115,20 +109,20 @@ def _propose(subject: DesignAnalysis, params: SolveRequest, book: PriceBook) -> 
     except SolveRefused as refused:
         raise RequestRefused(
             "solve-refused",
-            "No keys serve everything that is params",
+            "No keys serve every access pattern",
             str(refused),
             "Change what it names, or leave that question out, and solve again.",
             status=409,
         ) from refused
-    told = as_document(solved, max(0, params.alternatives))
     text = design_text(solved.design)
+    report = msgspec.convert(as_document(solved, max(0, params.alternatives)), _SolverReport)
     return SolverProposal(
-        design=write_document(solved.design),
-        month=SolverMonth(**{**told["month"], "beside": tuple(told["month"]["beside"])}),
-        choices=tuple(_solver_choice(each) for each in told["choices"]),
-        alternatives=tuple(SolverAlternative(**each) for each in told["alternatives"]),
-        findings=tuple(SolverFinding(**each) for each in told["findings"]),
-        notes=tuple(told["notes"]),
+        report.design,
+        report.month,
+        report.choices,
+        report.alternatives,
+        report.findings,
+        report.notes,
         python=render_declarations(
             solved.design, f"The design of {subject.name}, as `tavola solve` found it."
         ),
@@ -146,12 +140,12 @@ def _describe_savings(before: MonthlyBill, after: MonthlyBill) -> str:
     """Return in one sentence what an offer saves and where: by what is paid for, and by the access patterns that make the most of it."""
     whats = dict.fromkeys(line.what for line in (*before.lines, *after.lines))
     parts = [(after.of(what) - before.of(what), what) for what in whats]
-    told = [
+    changes = [
         f"{what} {_format_change(amount)}"
         for amount, what in sorted(parts, key=lambda part: -abs(part[0]))
         if abs(amount) >= _CENT
     ]
-    if not told:
+    if not changes:
         return "The offer costs what the present keys cost."
     was = {bill.title: bill.amount for bill in before.bills}
     moved = [(bill.amount - was[bill.title], bill.title) for bill in after.bills if bill.title in was]
@@ -160,16 +154,12 @@ def _describe_savings(before: MonthlyBill, after: MonthlyBill) -> str:
         f"“{title}” ({_format_change(amount)})" for amount, title in most
     )
     total = after.total - before.total
-    return f"The offer costs {_format_change(total)} a month: {', '.join(told)}{where if most else ''}."
+    return f"The offer costs {_format_change(total)} a month: {', '.join(changes)}{where if most else ''}."
 
 
 def _format_change(amount: Decimal) -> str:
-    told = abs(amount).quantize(_CENT, ROUND_HALF_UP)
-    return f"${told:,} {'less' if amount < 0 else 'more'}"
-
-
-def _solver_choice(told: dict[str, Any]) -> SolverChoice:
-    return SolverChoice(**{**told, "instead": tuple(SolverAlternative(**each) for each in told["instead"])})
+    rounded = abs(amount).quantize(_CENT, ROUND_HALF_UP)
+    return f"${rounded:,} {'less' if amount < 0 else 'more'}"
 
 
 ENDPOINTS = (Endpoint("POST", "/design/solve", solve_design, body_bytes_max=_DOCUMENT_BYTES_MAX),)

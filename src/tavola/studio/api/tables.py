@@ -11,12 +11,13 @@ from typing import Any
 from tavola.client.table_changes import Blueprint, create_table
 from tavola.errors import TavolaError
 from tavola.limits import BATCH_WRITE_REQUESTS_MAX
-from tavola.model.document import EntityDesign, FieldDesign, KeyDesign, SourceDesign
+from tavola.model.document import EntityDesign, SourceDesign, TableDesign
 from tavola.studio.api.session import TableSummary, summarise_table
 from tavola.studio.endpoint import Endpoint
+from tavola.studio.field_values import constant_defaults
 from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import Studio
-from tavola.studio.types import Item
+from tavola.studio.types import AttributeValue, Item, NoParameters, TableRequest
 
 TABLE = "tavola-sample"
 CUSTOMERS = 40
@@ -29,11 +30,6 @@ _READY_LOOK_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class SampleRequest:
-    """No parameters; the sample is always the same."""
-
-
-@dataclass(frozen=True, slots=True)
 class CreatedSample:
     """The table that was made, and how many items it has."""
 
@@ -41,7 +37,7 @@ class CreatedSample:
     items: int
 
 
-async def make_sample(studio: Studio, params: SampleRequest) -> CreatedSample:
+async def make_sample(studio: Studio, params: NoParameters) -> CreatedSample:
     """Make a table of customers with their orders, one collection a customer, and an index of orders by status."""
     names = (await studio.db.call("ListTables"))["TableNames"]
     if TABLE in names:
@@ -132,33 +128,34 @@ def _items(now: datetime) -> Iterator[Item]:
 
 
 @dataclass(frozen=True, slots=True)
-class TableRequest:
-    """Which table."""
-
-    table: str
-
-
-@dataclass(frozen=True, slots=True)
 class EntityField:
-    """A field of an entity, and the attribute that it is stored as."""
+    """A field of an entity: the attribute that stores it, the values it accepts, and the keys computed from it."""
 
     name: str
     attribute: str
     type: str  # in words, such as `list[text]`
     tags: tuple[str, ...]  # the DynamoDB types that it may have
     required: bool
-    choices: tuple[str, ...]
+    nullable: bool
+    choices: tuple[str, ...] | None
+    numeric: bool  # the choices are numbers
+    lock: bool
+    unique: bool
     description: str
+    length_max: int | None
+    feeds: tuple[str, ...]  # the key attributes computed from it
+    default: AttributeValue | None  # of a new item; None also if only the program can compute it
 
 
 @dataclass(frozen=True, slots=True)
 class EntityKeyPart:
-    """One key attribute of an entity: the template that makes it, or the field that it is."""
+    """One key attribute of an entity: computed from a template, or a field itself (`{field}`)."""
 
     attribute: str
     type: str
     template: str
     fields: tuple[str, ...]
+    computed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,15 +169,23 @@ class EntityKey:
 
 
 @dataclass(frozen=True, slots=True)
-class TableEntity:
-    """An entity that lives in a table."""
+class EntityForm:
+    """An entity of a table with its fields and keys, as shown and filled in."""
 
     name: str
+    tag_attribute: str | None
     tag: str
     description: str
+    immutable: bool
     fields: tuple[EntityField, ...]
     keys: tuple[EntityKey, ...]  # the table's own first
-    immutable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EntityForms:
+    """The entities of a table; none if no design declares the table."""
+
+    forms: tuple[EntityForm, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +207,7 @@ class TableDetail:
     tag: str | None  # the attribute that says which entity an item is
     foreign: bool  # other code writes its keys
     description: str
-    entities: tuple[TableEntity, ...]
+    entities: tuple[EntityForm, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,8 +244,8 @@ async def describe_table(studio: Studio, params: TableRequest) -> TableDetail:
     summary = summarise_table(described, design)
     demand = summary.billing == "on-demand"
     created = described.get("CreationDateTime")
-    lives = (ttl or {}).get("TimeToLiveDescription", {})
-    alive = lives.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
+    expiry = (ttl or {}).get("TimeToLiveDescription", {})
+    alive = expiry.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
     return TableDetail(
         table=summary,
         arn=described.get("TableArn", ""),
@@ -250,14 +255,14 @@ async def describe_table(studio: Studio, params: TableRequest) -> TableDetail:
         read_units=None if demand else units.get("ReadCapacityUnits"),
         write_units=None if demand else units.get("WriteCapacityUnits"),
         stream_view=described.get("StreamSpecification", {}).get("StreamViewType"),
-        ttl=lives.get("AttributeName") if alive else None,
+        ttl=expiry.get("AttributeName") if alive else None,
         recovery=None if recovery is None else recovery.get("PointInTimeRecoveryStatus") == "ENABLED",
         recovery_days=None if recovery is None else recovery.get("RecoveryPeriodInDays"),
         encryption=described.get("SSEDescription", {}).get("KMSMasterKeyArn"),
         tag=None if design is None else design.settings.tag,
         foreign=design is not None and design.foreign,
         description="" if design is None else design.description,
-        entities=() if design is None else tuple(map(_table_entity, design.entities)),
+        entities=entity_forms(design),
     )
 
 
@@ -272,41 +277,79 @@ async def _call_or_none(studio: Studio, operation: str, table: str) -> Mapping[s
 def _recovery(backups: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     if backups is None:
         return None
-    told: Mapping[str, Any] = backups.get("ContinuousBackupsDescription", {})
-    found: Mapping[str, Any] = told.get("PointInTimeRecoveryDescription", {})
-    return found
+    continuous: Mapping[str, Any] = backups.get("ContinuousBackupsDescription", {})
+    recovery: Mapping[str, Any] = continuous.get("PointInTimeRecoveryDescription", {})
+    return recovery
 
 
-def _table_entity(entity: EntityDesign) -> TableEntity:
-    keys = (entity.key, *entity.keys)
-    return TableEntity(
+async def list_forms(studio: Studio, params: TableRequest) -> EntityForms:
+    """Return the fields and keys of each entity of a table."""
+    return EntityForms(entity_forms(studio.table_design(params.table)))
+
+
+def entity_forms(design: TableDesign | None) -> tuple[EntityForm, ...]:
+    """Return the entities that a design declares for a table."""
+    return () if design is None else tuple(_entity_form(design, entity) for entity in design.entities)
+
+
+def _entity_form(design: TableDesign, entity: EntityDesign) -> EntityForm:
+    keys = [key for key in (entity.key, *entity.keys) if key is not None]
+    defaults = constant_defaults(design.settings.name, entity.name)
+    feeds: dict[str, list[str]] = {}
+    for key in keys:
+        computed = [source for source in key.sources if source.template is not None]
+        for source in computed:
+            for name in source.fields:
+                feeds.setdefault(name, []).append(source.attribute)
+        for member in key.members:
+            feeds.setdefault(member.field, []).extend(source.attribute for source in computed)
+    return EntityForm(
         entity.name,
+        design.settings.tag,
         entity.tag,
         entity.description,
-        tuple(map(_entity_field, entity.fields)),
-        tuple(_entity_key(key) for key in keys if key is not None),
         entity.immutable,
+        tuple(
+            EntityField(
+                name=field.name,
+                attribute=field.attribute,
+                type=field.type,
+                tags=field.tags,
+                required=field.required,
+                nullable=field.nullable,
+                choices=None if field.choices is None else tuple(map(_choice_text, field.choices)),
+                numeric=field.tags == ("N",),
+                lock=field.lock,
+                unique=field.unique,
+                description=field.description,
+                length_max=field.length_max,
+                feeds=tuple(dict.fromkeys(feeds.get(field.name, ()))),
+                default=defaults.get(field.attribute),
+            )
+            for field in entity.fields
+        ),
+        tuple(
+            EntityKey(
+                key.index, tuple(map(_key_part, key.hash)), tuple(map(_key_part, key.range)), key.sparse
+            )
+            for key in keys
+        ),
     )
 
 
-def _entity_field(found: FieldDesign) -> EntityField:
-    choices = () if found.choices is None else tuple(map(str, found.choices))
-    return EntityField(
-        found.name, found.attribute, found.type, found.tags, found.required, choices, found.description
-    )
-
-
-def _entity_key(key: KeyDesign) -> EntityKey:
-    return EntityKey(key.index, tuple(map(_key_part, key.hash)), tuple(map(_key_part, key.range)), key.sparse)
+def _choice_text(choice: str | int | bool) -> str:
+    return str(choice).lower() if isinstance(choice, bool) else str(choice)
 
 
 def _key_part(source: SourceDesign) -> EntityKeyPart:
-    template = f"{{{source.field}}}" if source.template is None else source.template.source
-    return EntityKeyPart(source.attribute, source.tag, template, source.fields)
+    computed = source.template is not None
+    template = source.template.source if source.template is not None else f"{{{source.field}}}"
+    return EntityKeyPart(source.attribute, source.tag, template, source.fields, computed)
 
 
 ENDPOINTS = (
     Endpoint("POST", "/samples", make_sample, is_write=True),
     Endpoint("GET", "/tables/describe", describe_table),
+    Endpoint("GET", "/items/forms", list_forms),
     Endpoint("POST", "/tables/make", create_declared_table, is_write=True),
 )

@@ -8,17 +8,10 @@ from tavola.design.targets import Value, capabilities, check, targets
 from tavola.studio.designs import DesignAnalysis, find_analysis, node_id
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.studio import Studio
+from tavola.studio.types import DesignRequest
 
 _DOCUMENT_BYTES_MAX = 16 * 1024 * 1024
 _WORST: tuple[Value, ...] = ("no", "partial", "version", "unknown", "yes")
-
-
-@dataclass(frozen=True, slots=True)
-class TargetsRequest:
-    """Which design is to run somewhere."""
-
-    design: str | None = None
-    document: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +67,7 @@ class TargetMatrix:
     rows: tuple[CapabilityRow, ...]
 
 
-async def target_matrix(studio: Studio, params: TargetsRequest) -> TargetMatrix:
+async def target_matrix(studio: Studio, params: DesignRequest) -> TargetMatrix:
     """Return what every engine says to what a design needs."""
     subject = await find_analysis(studio, params.design, params.document)
     return await studio.run_in_thread(lambda: subject.cached("targets", lambda: _build_matrix(subject)))
@@ -107,17 +100,17 @@ def _build_matrix(subject: DesignAnalysis) -> TargetMatrix:
         rows.append(CapabilityRow(name, capabilities()[name].title, tuple(needed), tuple(cells)))
     columns = []
     for engine in engines:
-        said = [engine.answer(name).value for name in uses]
+        values = [engine.answer(name).value for name in uses]
         columns.append(
             TargetColumn(
                 engine.name,
                 engine.title,
                 engine.checked.isoformat(),
                 engine.source,
-                min(said, key=_WORST.index, default="yes"),
-                said.count("no"),
-                said.count("partial"),
-                said.count("unknown") + said.count("version"),
+                min(values, key=_WORST.index, default="yes"),
+                values.count("no"),
+                values.count("partial"),
+                values.count("unknown") + values.count("version"),
             )
         )
     return TargetMatrix(tuple(columns), tuple(rows))

@@ -134,41 +134,41 @@ async def export_table(studio: Studio, params: ExportTableRequest) -> Response:
 
 async def export_items(studio: Studio, params: ExportItemsRequest) -> Response:
     """Return a selection of items as a file that is written as it is read."""
-    desk = await load_edit_context(studio, params.selection.table)
-    first = await read_slice(studio, desk.layout, params.selection, None, _PAGE)
-    name = f"{desk.layout.table}.{EXTENSIONS[params.form]}"  # the name even if the request used the ARN
+    context = await load_edit_context(studio, params.selection.table)
+    first = await read_slice(studio, context.layout, params.selection, None, _PAGE)
+    name = f"{context.layout.table}.{EXTENSIONS[params.form]}"  # the name even if the request used the ARN
     headers = {
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}",
         "Cache-Control": "no-store",
         "X-Content-Type-Options": "nosniff",
     }
-    body = _export_body(studio, desk, params, first)
+    body = _export_body(studio, context, params, first)
     return StreamingResponse(body, media_type=MEDIA_TYPES[params.form], headers=headers)
 
 
 async def _export_body(
-    studio: Studio, desk: EditContext, params: ExportItemsRequest, first: ItemSlice
+    studio: Studio, context: EditContext, params: ExportItemsRequest, first: ItemSlice
 ) -> AsyncIterator[bytes]:
-    writer = FileWriter(params.form, desk.layout.schema.names)
-    found = first
-    text = writer.begin(found.items, complete=found.next is None)
+    writer = FileWriter(params.form, context.layout.schema.names)
+    chunk = first
+    text = writer.begin(chunk.items, complete=chunk.next is None)
     while True:
-        text += "".join(map(writer.write, found.items))
+        text += "".join(map(writer.write, chunk.items))
         yield text.encode()
-        if found.next is None:
+        if chunk.next is None:
             break
         text = ""
-        cursor: SliceCursor = found.next
-        found = await read_slice(studio, desk.layout, params.selection, cursor, _PAGE)
+        cursor: SliceCursor = chunk.next
+        chunk = await read_slice(studio, context.layout, params.selection, cursor, _PAGE)
     yield writer.end().encode()
 
 
 async def check_import(studio: Studio, params: ImportPieceRequest) -> ImportCheck:
     """Return what a piece of a file holds and what is wrong with it, and how many of its keys are taken."""
-    desk = await load_edit_context(studio, params.table)
-    piece, ready, failures = await studio.run_in_thread(_validate_piece, desk, params)
-    taken = await existing_keys(studio, desk.layout, ready)
-    places = [desk.layout.identity_of(each.item) in taken for each in ready]
+    context = await load_edit_context(studio, params.table)
+    piece, ready, failures = await studio.run_in_thread(_validate_piece, context, params)
+    taken = await existing_keys(studio, context.layout, ready)
+    places = [context.layout.identity_of(each.item) in taken for each in ready]
     rows = [ImportRow(r.line, r.item, there) for r, there in zip(ready[:_ROWS], places, strict=False)]
     return ImportCheck(
         form=piece.form,
@@ -187,9 +187,9 @@ async def check_import(studio: Studio, params: ImportPieceRequest) -> ImportChec
 
 async def run_import(studio: Studio, params: ImportPieceRequest) -> ImportResult:
     """Write the records of a piece of a file; each that cannot be is told with its line and its source."""
-    desk = await load_edit_context(studio, params.table)
-    piece, ready, failures = await studio.run_in_thread(_validate_piece, desk, params)
-    tally = await write_records(studio, desk.layout, ready, params.mode)
+    context = await load_edit_context(studio, params.table)
+    piece, ready, failures = await studio.run_in_thread(_validate_piece, context, params)
+    tally = await write_records(studio, context.layout, ready, params.mode)
     failures = sorted([*failures, *tally.failures], key=lambda failure: failure.line)
     return ImportResult(
         form=piece.form,
@@ -205,22 +205,20 @@ async def run_import(studio: Studio, params: ImportPieceRequest) -> ImportResult
 
 
 def _validate_piece(
-    desk: EditContext, params: ImportPieceRequest
+    context: EditContext, params: ImportPieceRequest
 ) -> tuple[FilePiece, list[ReadyRecord], list[ImportFailure]]:
     """Return what a piece holds, and which of it can be written; some seconds of work if it is large."""
     form = guess_form(params.text) if params.form == "auto" else params.form
-    types = {each.name: each.type for index in desk.layout.indexes for each in index.schema.attributes}
-    types |= {each.name: each.type for each in desk.layout.schema.attributes}
     piece = read_piece(
         params.text,
         form,
         columns=params.columns,
-        key_types=types,
+        key_types=context.layout.types,
         line=params.line,
         state=params.state,
         last=params.last,
     )
-    return piece, *validate_records(desk.layout, piece.records)
+    return piece, *validate_records(context.layout, piece.records)
 
 
 def _utf16(text: str) -> int:

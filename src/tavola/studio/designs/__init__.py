@@ -5,16 +5,17 @@ Knows designs and the tools that judge them; no requests and no tables.
 
 from tavola.studio.designs.analysis import (
     DesignAnalysis,
+    DiffLine,
     design_names,
     design_of_table,
     design_text,
+    diff_lines,
     find_analysis,
     finding_id,
     monthly_cost_of,
     studio_analysis,
 )
 from tavola.studio.designs.diagram import TablePicture, draw_tables, node_id
-from tavola.studio.designs.text_diff import DiffLine, diff_lines
 
 __all__ = [
     "DesignAnalysis",

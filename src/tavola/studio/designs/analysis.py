@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
 from hashlib import sha256
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from tavola.design.cost import Assumptions, CostRefused, estimate_month
 from tavola.design.findings import Finding
@@ -21,6 +23,68 @@ from tavola.model.document import Design, TableDesign, write_document
 from tavola.prices import PriceBook
 from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import DeclaredDesign, Studio
+
+_AROUND = 3
+_MATCHED_MAX = (
+    1_000  # lines that are compared each with each; a document's lines repeat, so that takes its square
+)
+_COMPARED_MAX = 10_000  # lines from the first that differs on
+_LINES_MAX = 2_000  # of a difference; a person reads fewer
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """A line of a difference; `…` alone stands for those that are left out because they stay."""
+
+    sign: Literal["+", "-", " "]
+    text: str
+
+
+def diff_lines(before: str, after: str) -> tuple[DiffLine, ...]:
+    """Return what changed from one text to another; nothing where they are the same, and how much is left out of a long one."""
+    lines = tuple(_lines(before.splitlines(), after.splitlines()))
+    if len(lines) <= _LINES_MAX:
+        return lines
+    return (
+        *lines[:_LINES_MAX],
+        DiffLine(" ", f"… and {len(lines) - _LINES_MAX:,} lines of the difference more"),
+    )
+
+
+def _lines(old: list[str], new: list[str]) -> Iterator[DiffLine]:
+    shared = min(len(old), len(new))
+    first = _common_prefix(old, new, shared)
+    last = _common_prefix(old[::-1], new[::-1], shared - first)
+    start, stop = max(0, first - _AROUND), max(0, last - _AROUND)
+    was, now = old[start : len(old) - stop], new[start : len(new) - stop]
+    cut = max(len(was), len(now)) > _COMPARED_MAX
+    matcher = SequenceMatcher(
+        None, was[:_COMPARED_MAX], now[:_COMPARED_MAX], autojunk=len(was) > _MATCHED_MAX
+    )
+    groups = list(matcher.get_grouped_opcodes(_AROUND))
+    if cut and groups and groups[-1][-1][0] != "equal" and len(matcher.get_opcodes()) > 1:
+        del groups[-1][-1]  # it may be no change, but where the comparison ends
+    end = 0
+    for group in filter(None, groups):
+        if group[0][1] + start > end:
+            yield DiffLine(" ", "…")
+        for word, old_from, old_to, new_from, new_to in group:
+            if word == "equal":
+                yield from (DiffLine(" ", text) for text in was[old_from:old_to])
+                continue
+            yield from (DiffLine("-", text) for text in was[old_from:old_to])
+            yield from (DiffLine("+", text) for text in now[new_from:new_to])
+        end = group[-1][2] + start
+    if cut:
+        yield DiffLine(" ", f"… what comes after {_COMPARED_MAX:,} lines is too much to be compared here")
+    elif 0 < end < len(old):
+        yield DiffLine(" ", "…")
+
+
+def _common_prefix(one: list[str], other: list[str], most: int) -> int:
+    """Return how many lines are the same at the beginning of both."""
+    return next((at for at in range(most) if one[at] != other[at]), most)
+
 
 T = TypeVar("T")
 
@@ -76,10 +140,10 @@ class DesignAnalysis:
 
     def findings(self, *, production: bool = False) -> dict[str, Finding]:
         """Return what stands, each under an id that stays as long as its rule, its place and its words do."""
-        found: dict[str, Finding] = {}
+        by_id: dict[str, Finding] = {}
         for finding in self.report(production=production).findings:
-            found[finding_id(finding)] = finding
-        return found
+            by_id[finding_id(finding)] = finding
+        return by_id
 
     def apply_remedy(self, known: str, *, production: bool = False) -> LintFix | None:
         """Return the design as a finding's remedy would have it; None where no change of the design alone does it."""
@@ -111,8 +175,8 @@ def monthly_cost_of(design: Design, book: PriceBook) -> str | None:
 def finding_id(finding: Finding) -> str:
     """Return a short name of a finding."""
     place = finding.place
-    told = f"{finding.rule}\0{place.kind}\0{place.table}\0{place.name}\0{finding.message}"
-    return f"{finding.rule}-{sha256(told.encode()).hexdigest()[:10]}"
+    identity = f"{finding.rule}\0{place.kind}\0{place.table}\0{place.name}\0{finding.message}"
+    return f"{finding.rule}-{sha256(identity.encode()).hexdigest()[:10]}"
 
 
 def design_text(design: Design) -> str:
@@ -128,7 +192,7 @@ def design_names(studio: Studio) -> tuple[str, ...]:
 def design_of_table(studio: Studio, table: str | None) -> str | None:
     """Return the name of the design that has a table; None where none has it."""
     for each in _declared_designs(studio):
-        if any(found.name == table for found in each.design.tables):
+        if any(declared.name == table for declared in each.design.tables):
             return each.name
     return None
 
@@ -147,8 +211,8 @@ def studio_analysis(studio: Studio, name: str | None) -> DesignAnalysis:
     declared = _declared_designs(studio)
     if not declared:
         studio.require_design()
-    found = declared[0] if not name else next((each for each in declared if each.name == name), None)
-    if found is None:
+    selected = declared[0] if not name else next((each for each in declared if each.name == name), None)
+    if selected is None:
         raise RequestRefused(
             "design-unknown",
             "There is no such design",
@@ -156,9 +220,11 @@ def studio_analysis(studio: Studio, name: str | None) -> DesignAnalysis:
             f"There are {', '.join(each.name for each in declared)}.",
             status=404,
         )
-    target = found.name if found.name in (*studio.designs, *(each.name for each in studio.declared)) else ""
-    made = DesignAnalysis(found.name, found.design, found.sources, target)
-    return cast(DesignAnalysis, studio.cache.setdefault(("subject", found.name), made))
+    target = (
+        selected.name if selected.name in (*studio.designs, *(each.name for each in studio.declared)) else ""
+    )
+    analysis = DesignAnalysis(selected.name, selected.design, selected.sources, target)
+    return cast(DesignAnalysis, studio.cache.setdefault(("subject", selected.name), analysis))
 
 
 def _declared_designs(studio: Studio) -> tuple[DeclaredDesign, ...]:
@@ -188,14 +254,14 @@ def _select_tables(design: Design, tables: tuple[TableDesign, ...]) -> Design:
     """Return some tables of a design with what speaks of them."""
     entities = [entity for table in tables for entity in table.entities]
     own = {entity.name for entity in entities}
-    given = {pattern.result for entity in entities for pattern in entity.patterns}
+    results = {pattern.result for entity in entities for pattern in entity.patterns}
     places = {"*", *own, *(table.label for table in tables)}
     places |= {each.name for table in tables for each in table.collections}
     places |= {each.name for table in tables for each in table.consumers}
     names = {table.name for table in tables}
     return Design(
         tables,
-        tuple(view for view in design.views if view.name in given - own),
+        tuple(view for view in design.views if view.name in results - own),
         tuple(need for need in design.needs if set(need.entities) <= own),
         tuple(policy for policy in design.policies if not policy.tables or names & set(policy.tables)),
         tuple(each for each in design.ignores if each.place.partition(": ")[0].partition(".")[0] in places),
@@ -212,14 +278,14 @@ class _DocumentCache:
     def find(self, document: str) -> DesignAnalysis:
         key = sha256(document.encode()).hexdigest()
         with self._lock:
-            kept = self._found.pop(key, None)
-        if kept is None:
-            kept = _read_document(document)
+            analysis = self._found.pop(key, None)
+        if analysis is None:
+            analysis = _read_document(document)
         with self._lock:
-            kept = self._found.setdefault(key, kept)  # who read the same meanwhile has it already
+            analysis = self._found.setdefault(key, analysis)  # who read the same meanwhile has it already
             while len(self._found) > _KEPT:
                 self._found.pop(next(iter(self._found)))
-        return kept
+        return analysis
 
 
 def _analyse_document(studio: Studio, document: str) -> DesignAnalysis:

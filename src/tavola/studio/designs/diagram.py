@@ -254,25 +254,25 @@ def _table(design: Design, table: TableDesign) -> TablePicture:
 
 
 def _settings(table: TableDesign) -> list[SettingPicture]:
-    told = table.settings
+    settings = table.settings
     units = (
         "on demand"
-        if told.read_units is None
-        else f"{told.read_units:,} read and {told.write_units:,} write units"
+        if settings.read_units is None
+        else f"{settings.read_units:,} read and {settings.write_units:,} write units"
     )
-    if told.scaling is not None:
-        units += f", scaling to {told.scaling.read_max:,} and {told.scaling.write_max:,}"
+    if settings.scaling is not None:
+        units += f", scaling to {settings.scaling.read_max:,} and {settings.scaling.write_max:,}"
     rows = (
         ("Capacity", units),
-        ("Time to live", told.ttl or ""),
-        ("Stream", told.stream or ""),
-        ("Recovery", f"{told.recovery_days} days" if told.recovery else ""),
-        ("Encryption", told.encryption or ""),
-        ("Class", "" if told.table_class == "STANDARD" else "infrequent access"),
-        ("Deletion protection", "on" if told.deletion_protection else ""),
-        ("Replicas", ", ".join(told.replicas)),
-        ("Tags", ", ".join(f"{name}={value}" for name, value in told.tags.items())),
-        ("Not known", ", ".join(told.unknown)),
+        ("Time to live", settings.ttl or ""),
+        ("Stream", settings.stream or ""),
+        ("Recovery", f"{settings.recovery_days} days" if settings.recovery else ""),
+        ("Encryption", settings.encryption or ""),
+        ("Class", "" if settings.table_class == "STANDARD" else "infrequent access"),
+        ("Deletion protection", "on" if settings.deletion_protection else ""),
+        ("Replicas", ", ".join(settings.replicas)),
+        ("Tags", ", ".join(f"{name}={value}" for name, value in settings.tags.items())),
+        ("Not known", ", ".join(settings.unknown)),
     )
     return [SettingPicture(name, value) for name, value in rows if value]
 
@@ -373,7 +373,7 @@ def _index(design: Design, table: TableDesign, index: IndexDesign, name: str | N
 
 
 def _patterns(design: Design, table: TableDesign, index: str | None) -> list[PatternPicture]:
-    told = [
+    pictures = [
         PatternPicture(
             f"pattern:{table.name}/{entity.name}.{pattern.name}",
             pattern.name,
@@ -388,7 +388,7 @@ def _patterns(design: Design, table: TableDesign, index: str | None) -> list[Pat
         for pattern in (entity.primary, *entity.patterns)
         if pattern is not None and pattern.index == index
     ]
-    told += [
+    pictures += [
         PatternPicture(
             f"pattern:{table.name}/{each.name}",
             each.name,
@@ -403,13 +403,13 @@ def _patterns(design: Design, table: TableDesign, index: str | None) -> list[Pat
         if each.index == index
     ]
     names = {entity.name for entity in table.entities}
-    told += [
+    pictures += [
         PatternPicture(
             f"need:{need.name}",
             need.name,
             need.title,
             ", ".join(need.entities),
-            tuple(given.field for given in need.where),
+            tuple(condition.field for condition in need.where),
             need.order,
             *_often(need.access),
             hydrate=False,
@@ -417,7 +417,7 @@ def _patterns(design: Design, table: TableDesign, index: str | None) -> list[Pat
         for need in design.needs
         if need.route is not None and need.route.index == index and names & set(need.entities)
     ]
-    return told
+    return pictures
 
 
 def _often(access: AccessPattern | None) -> tuple[float | None, bool]:

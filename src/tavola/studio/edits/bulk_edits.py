@@ -13,7 +13,7 @@ from typing import Literal
 
 from tavola.errors import TavolaError
 from tavola.studio.edits.drafts import EditContext, draft_item
-from tavola.studio.edits.layouts import write_cost
+from tavola.studio.edits.write_costs import write_cost
 from tavola.studio.edits.writes import ItemEdit, items_equal, needs_transaction, write_edit
 from tavola.studio.problems import RequestRefused, problem_of
 from tavola.studio.studio import Studio
@@ -53,14 +53,14 @@ class ProposedEdit:
     reason: str = ""  # why it is left; empty where it is the same already
 
 
-def check_action(desk: EditContext, action: BulkAction) -> None:
+def check_action(context: EditContext, action: BulkAction) -> None:
     """Refuse an action that can be done with no item."""
     problem = ""
     if action.kind != "delete" and not action.attribute:
         problem = "No attribute is named."
     elif action.kind == "set" and action.value is None:
         problem = f"No value is given for {action.attribute}."
-    elif action.kind != "delete" and action.attribute in desk.layout.schema.names:
+    elif action.kind != "delete" and action.attribute in context.layout.schema.names:
         problem = f"{action.attribute} is part of the table's key, so each item would have to move."
     if problem:
         raise RequestRefused(
@@ -69,50 +69,52 @@ def check_action(desk: EditContext, action: BulkAction) -> None:
 
 
 def propose_edit(
-    desk: EditContext, action: BulkAction, before: Item, held: frozenset[str] = frozenset()
+    context: EditContext, action: BulkAction, before: Item, unchanged: frozenset[str] = frozenset()
 ) -> ProposedEdit:
     """Return what an action makes of an item; `held` are the attributes by which it was found."""
-    entity = desk.entity_of(before)
+    entity = context.entity_of(before)
     if action.kind == "delete":
-        change = ItemEdit(before, None, desk.design if entity is not None else None, entity)
-        together = needs_transaction(desk.layout, change)
+        change = ItemEdit(before, None, context.design if entity is not None else None, entity)
+        together = needs_transaction(context.layout, change)
         return ProposedEdit(
-            before, change, write_cost(desk.layout, before, None, transactional=together).units
+            before, change, write_cost(context.layout, before, None, transactional=together).units
         )
-    given: dict[str, AttributeValue] = dict(before)
+    attributes: dict[str, AttributeValue] = dict(before)
     if action.kind == "remove":
-        given.pop(action.attribute, None)
+        attributes.pop(action.attribute, None)
     elif action.value is not None:
-        given[action.attribute] = action.value
-    if given.keys() == before.keys() and given.get(action.attribute) == before.get(action.attribute):
+        attributes[action.attribute] = action.value
+    if attributes.keys() == before.keys() and attributes.get(action.attribute) == before.get(
+        action.attribute
+    ):
         return ProposedEdit(before, None, 0.0)
-    draft = draft_item(desk, given, before)
+    draft = draft_item(context, attributes, before)
     wrong = [flaw for flaw in draft.issues if flaw.severity == "error"]
     if wrong:
         place = ".".join(wrong[0].path)
         return ProposedEdit(before, None, 0.0, f"{place}: {wrong[0].text}" if place else wrong[0].text)
     if items_equal(before, draft.item):
         return ProposedEdit(before, None, 0.0)
-    if desk.layout.identity_of(before) != desk.layout.identity_of(draft.item):
+    if context.layout.identity_of(before) != context.layout.identity_of(draft.item):
         return ProposedEdit(
             before, None, 0.0, "Its key is made of this field, so it would move; edit it by itself."
         )
-    together = needs_transaction(desk.layout, draft.change)
-    cost = write_cost(desk.layout, before, draft.item, transactional=together)
-    return ProposedEdit(before, replace(draft.change, held=held), cost.units)
+    together = needs_transaction(context.layout, draft.change)
+    cost = write_cost(context.layout, before, draft.item, transactional=together)
+    return ProposedEdit(before, replace(draft.change, held=unchanged), cost.units)
 
 
 async def write_edits(
-    studio: Studio, desk: EditContext, proposals: Sequence[ProposedEdit]
+    studio: Studio, context: EditContext, proposals: Sequence[ProposedEdit]
 ) -> tuple[int, float, list[SkippedItem]]:
     """Write what was proposed, some at a time; return how many were written, the units, and what was left."""
     written, units = 0, 0.0
-    left: list[SkippedItem] = []
+    skipped: list[SkippedItem] = []
 
     async def one(proposal: ProposedEdit) -> tuple[float, str]:
         assert proposal.change is not None, "only changes are performed"
         try:
-            result = await write_edit(studio, desk.layout, proposal.change)
+            result = await write_edit(studio, context.layout, proposal.change)
         except TavolaError as error:
             problem = problem_of(error)
             return 0.0, f"{problem.title}: {problem.detail}"
@@ -123,7 +125,7 @@ async def write_edits(
         for proposal, (cost, reason) in zip(some, await asyncio.gather(*map(one, some)), strict=True):
             units += cost
             if reason:
-                left.append(SkippedItem(desk.layout.key_of(proposal.before), reason))
+                skipped.append(SkippedItem(context.layout.key_of(proposal.before), reason))
             else:
                 written += 1
-    return written, units, left
+    return written, units, skipped

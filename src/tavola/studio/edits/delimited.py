@@ -70,7 +70,7 @@ class ExportColumns:
 
     def row(self, item: Item) -> str:
         """Return an item as a line; what no column holds goes into the last."""
-        left = dict(item)
+        remaining = dict(item)
         cells: list[str | None] = []
         for name, tag in self.columns:
             value = item.get(name)
@@ -78,10 +78,10 @@ class ExportColumns:
                 cells.append(None)
                 continue
             cells.append(_cell(tag, value[tag]))
-            del left[name]
+            del remaining[name]
         if self.rest:
-            cells.append(_json(left) if left else None)
-        assert self.rest or not left, "without a last column every attribute has one of its own"
+            cells.append(_json(remaining) if remaining else None)
+        assert self.rest or not remaining, "without a last column every attribute has one of its own"
         return self._line(cells)
 
     def _line(self, cells: Sequence[str | None]) -> str:
@@ -102,15 +102,16 @@ def choose_columns(
     items: Sequence[Item], keys: Sequence[str], delimiter: str, *, complete: bool
 ) -> ExportColumns:
     """Return the columns that suit some items, keys first; `complete` says that there are no others to come."""
-    seen: dict[str, Counter[str]] = {}
+    type_counts: dict[str, Counter[str]] = {}
     for item in items:
         for name, value in item.items():
-            seen.setdefault(name, Counter())[next(iter(value))] += 1
-    names = [*(key for key in keys if key in seen), *(name for name in seen if name not in keys)][
-        :COLUMNS_MAX
-    ]
-    columns = tuple((name, seen[name].most_common(1)[0][0]) for name in names)
-    uniform = len(names) == len(seen) and all(len(tags) == 1 for tags in seen.values())
+            type_counts.setdefault(name, Counter())[next(iter(value))] += 1
+    names = [
+        *(key for key in keys if key in type_counts),
+        *(name for name in type_counts if name not in keys),
+    ][:COLUMNS_MAX]
+    columns = tuple((name, type_counts[name].most_common(1)[0][0]) for name in names)
+    uniform = len(names) == len(type_counts) and all(len(tags) == 1 for tags in type_counts.values())
     return ExportColumns(columns, not (complete and uniform), delimiter)
 
 
@@ -155,18 +156,18 @@ def _record(
     at = start
     while True:
         if text.startswith('"', at):
-            found = _QUOTED.match(text, at)
-            if found is None:
+            match = _QUOTED.match(text, at)
+            if match is None:
                 if not last and len(text) - start < RECORD_CHARACTERS_MAX:
                     return None, start
                 # Where more is to come, the line costs itself alone: the next one may be sound.
                 ended = None if last else _END.search(text, at)
                 end = len(text) if ended is None else ended.end()
                 return DelimitedRecord((), line, text[start:end], "a quote is opened and never closed"), end
-            if found.end() == len(text) and not last:
+            if match.end() == len(text) and not last:
                 return None, start  # the next text may begin with a quote, which would go on with this one
-            cells.append(found[1].replace('""', '"'))
-            at = found.end()
+            cells.append(match[1].replace('""', '"'))
+            at = match.end()
         else:
             bare = _BARE[delimiter].match(text, at)
             assert bare is not None, "nothing matches too"
@@ -185,8 +186,8 @@ def _record(
             assert following is not None, "a text has an end"
             if following.end() == len(text) and not last:
                 return None, start
-            told = "something stands behind a closing quote"
-            return DelimitedRecord((), line, text[start : following.end()], told), following.end()
+            problem = "something stands behind a closing quote"
+            return DelimitedRecord((), line, text[start : following.end()], problem), following.end()
         if ended[0] == "\r" and ended.end() == len(text) and not last:
             return None, start  # a line feed may follow
         return DelimitedRecord(tuple(cells), line, text[start : ended.end()]), ended.end()
@@ -196,14 +197,14 @@ def header_columns(header: Sequence[str | None]) -> tuple[ImportColumn, ...]:
     """Return the columns that a header names; those without a type are texts until they are guessed."""
     columns = []
     for cell in header:
-        told = cell or ""
-        name, colon, tag = told.rpartition(":")
-        if told == REST:
-            columns.append(ImportColumn(told, "", "rest", True))
+        cell_text = cell or ""
+        name, colon, tag = cell_text.rpartition(":")
+        if cell_text == REST:
+            columns.append(ImportColumn(cell_text, "", "rest", True))
         elif colon and tag in TAGS:
-            columns.append(ImportColumn(told, name, _column_type(tag), True))
+            columns.append(ImportColumn(cell_text, name, _column_type(tag), True))
         else:
-            columns.append(ImportColumn(told, told, "S" if told else "skip"))
+            columns.append(ImportColumn(cell_text, cell_text, "S" if cell_text else "skip"))
     return tuple(columns)
 
 
@@ -217,12 +218,12 @@ def guess_types(
     """Return the columns with types guessed by their cells; a key attribute has the type that the table says."""
     result = []
     for at, column in enumerate(columns):
-        told = key_types.get(column.attribute)
+        key_type = key_types.get(column.attribute)
         if column.typed or column.type == "skip":
             result.append(column)
             continue
         cells = [r.cells[at] for r in records if at < len(r.cells) and r.cells[at] is not None]
-        kind = _column_type(told) if told is not None else _guess([cell or "" for cell in cells])
+        kind = _column_type(key_type) if key_type is not None else _guess([cell or "" for cell in cells])
         result.append(ImportColumn(column.header, column.attribute, kind))
     return tuple(result)
 
@@ -280,9 +281,9 @@ def _content(column: ImportColumn, tag: str, cell: str) -> Any:
         parsed = (DYNAMODB_JSON if tag in ("L", "M") else EXACT_JSON).decode(cell)
     except (json.JSONDecodeError, RecordMalformed, RecursionError) as error:
         raise RecordMalformed(f"{place}: {tag} is written as JSON, and this is none ({error})") from error
-    wanted = dict if tag == "M" else list
+    container = dict if tag == "M" else list
     scalars = (str,) if tag in ("SS", "BS") else (str, NumberText)
-    if type(parsed) is not wanted or (
+    if type(parsed) is not container or (
         tag in ("SS", "NS", "BS") and any(type(member) not in scalars for member in parsed)
     ):
         raise RecordMalformed(f"{place}: this is no {tag}")

@@ -18,6 +18,7 @@ from tavola.model import SHARD, VERSION_ATTRIBUTE
 from tavola.model.document import EntityDesign, FieldDesign, KeyDesign, SourceDesign, TableDesign
 from tavola.studio.edits.validation import ItemIssue
 from tavola.studio.field_values import FieldUnreadable, field_values
+from tavola.studio.recognition import value_text
 from tavola.studio.types import AttributeValue
 from tavola.values import Item, Value, add_numbers, equal
 
@@ -67,19 +68,19 @@ def derive_keys(table: TableDesign, entity: EntityDesign, item: Item, before: It
         if key is None:
             continue
         try:
-            made = _derive_key(table, entity, key, result, before)
+            derived = _derive_key(table, entity, key, result, before)
         except _KeyUncertain as unsure:
             if before is None or _is_affected(entity, key, item, before):
                 flaws.append(ItemIssue((str(unsure.args[1]),), str(unsure.args[0]), "warning"))
             continue
-        for name, wanted in made.attributes.items():
-            if values_equal(result.get(name), wanted):
+        for name, expected in derived.attributes.items():
+            if values_equal(result.get(name), expected):
                 continue
-            changes.append(KeyChange(name, key.index, made.templates[name], item.get(name), wanted))
-            if wanted is None:
+            changes.append(KeyChange(name, key.index, derived.templates[name], item.get(name), expected))
+            if expected is None:
                 result.pop(name, None)
             else:
-                result[name] = wanted
+                result[name] = expected
     return DerivedItem(result, tuple(changes), tuple(flaws))
 
 
@@ -93,8 +94,8 @@ def stale_keys(
         if not change.template:
             continue
         place = "the table's key" if change.index is None else change.index
-        told = "absent" if change.after is None else repr(value_text(change.after))
-        text = f"It would be stale: {place} is made by {change.template}, which gives {told}."
+        expected_text = "absent" if change.after is None else repr(value_text(change.after))
+        text = f"It would be stale: {place} is made by {change.template}, which gives {expected_text}."
         yield ItemIssue((change.attribute,), text, "warning")
 
 
@@ -103,15 +104,15 @@ def key_inputs(entity: EntityDesign | None, names: Collection[str]) -> set[str]:
 
     A key was made of all of them as they were read: were one another by now, it would be stale.
     """
-    found: set[str] = set()
+    inputs: set[str] = set()
     for key in () if entity is None else (entity.key, *entity.keys):
         if entity is None or key is None or not any(source.template is not None for source in key.sources):
             continue
         deciders = {field.attribute for field in entity.fields if field.name in key.fields}
         deciders |= {source.attribute for source in key.sources}
         if not deciders.isdisjoint(names):
-            found |= deciders
-    return found.difference(names)
+            inputs |= deciders
+    return inputs.difference(names)
 
 
 def values_equal(one: Value | AttributeValue | None, other: Value | AttributeValue | None) -> bool:
@@ -121,24 +122,21 @@ def values_equal(one: Value | AttributeValue | None, other: Value | AttributeVal
     return one == other or equal(dict(one), dict(other))
 
 
-def value_text(value: AttributeValue) -> str:
-    """Return the content of a key's value as text."""
-    return str(next(iter(value.values()), ""))
-
-
 def increment_lock(lock: Value) -> Value:
     """Return a lock that has counted one write more."""
     return {"N": add_numbers(lock.get("N", "0"), "1")}
 
 
-def with_next_lock(entity: EntityDesign | None, stands: Item | None, wanted: Item | None) -> Item | None:
+def with_next_lock(
+    entity: EntityDesign | None, current: Item | None, replacement: Item | None
+) -> Item | None:
     """Return what was, made ready to stand again: the lock of an entity goes on counting, or an old copy would pass it."""
-    if entity is None or stands is None or wanted is None:
-        return wanted
+    if entity is None or current is None or replacement is None:
+        return replacement
     lock = next((field.attribute for field in entity.fields if field.lock), None)
-    if lock is None or lock not in stands or values_equal(stands[lock], wanted.get(lock)):
-        return wanted
-    return wanted | {lock: increment_lock(stands[lock])}
+    if lock is None or lock not in current or values_equal(current[lock], replacement.get(lock)):
+        return replacement
+    return replacement | {lock: increment_lock(current[lock])}
 
 
 def _system_attributes(
@@ -147,11 +145,13 @@ def _system_attributes(
     """Give what an item says of its entity: the tag, the schema, and the lock that counts its writes."""
     lock = next((field for field in entity.fields if field.lock), None)
     if lock is not None and not table.foreign:
-        held = (before or {}).get(lock.attribute, {}).get("N")
+        lock_value = (before or {}).get(lock.attribute, {}).get("N")
         if before is None:
             yield lock.attribute, {"N": "1"}
-        elif held is not None and any(not values_equal(before.get(n), item.get(n)) for n in {*before, *item}):
-            yield lock.attribute, increment_lock({"N": held})
+        elif lock_value is not None and any(
+            not values_equal(before.get(n), item.get(n)) for n in {*before, *item}
+        ):
+            yield lock.attribute, increment_lock({"N": lock_value})
     if before is not None or table.foreign:
         return
     if table.settings.tag is not None and table.settings.tag not in item:
@@ -173,29 +173,29 @@ def _derive_key(
     outdated = before is not None and entity.version > 1 and _version(before) != entity.version
     if table.foreign or outdated or any(source.guessed for source in written):
         _check_evidence(table, entity, key, written, item, before)
-    wanted = _render_attributes(entity, key, written, item, loose=table.foreign)
-    if wanted is None and key.index is None:
+    rendered = _render_attributes(entity, key, written, item, loose=table.foreign)
+    if rendered is None and key.index is None:
         raise _KeyUncertain(
             f"It is part of the table's key, and {templates[written[0].attribute]} cannot be made yet.",
             written[0].attribute,
         )
-    if wanted is None and before is not None and _has_absent_default(entity, key, item):
-        told = templates[written[0].attribute]
+    if rendered is None and before is not None and _has_absent_default(entity, key, item):
+        template_text = templates[written[0].attribute]
         raise _KeyUncertain(
-            f"It is made by {told} of a field that is absent and has a default, which only the program knows; "
+            f"It is made by {template_text} of a field that is absent and has a default, which only the program knows; "
             "it is left as it stands.",
             written[0].attribute,
         )
-    if wanted is None and before is None and (absent := _absent_default(entity, key, item)) is not None:
+    if rendered is None and before is None and (absent := _absent_default(entity, key, item)) is not None:
         raise _KeyUncertain(
             f"The item will not be in {key.index}: {absent.name} is absent, and its default is filled in by the program "
             "alone. Give it a value here.",
             absent.attribute,
         )
-    if wanted is not None and before is not None:
-        wanted |= _keep_shard(entity, key, written, item, wanted)
+    if rendered is not None and before is not None:
+        rendered |= _keep_shard(entity, key, written, item, rendered)
     return _KeyAttributes(
-        {s.attribute: None if wanted is None else wanted[s.attribute] for s in written}, templates
+        {s.attribute: None if rendered is None else rendered[s.attribute] for s in written}, templates
     )
 
 
@@ -217,27 +217,27 @@ def _render_attributes(
         values = field_values(entity, item, tuple(n for n in names if entity.field(n).key_kind is not None))
     except FieldUnreadable as error:
         # The same for every key that is made of the field, so that it is told once and at the field.
-        told = (
+        message = (
             f"{str(error)[:1].upper()}{str(error)[1:]}; the keys that are made of it are left as they stand."
         )
-        raise _KeyUncertain(told, error.attribute) from error
+        raise _KeyUncertain(message, error.attribute) from error
     if key.sparse and any(n not in values and entity.field(n).attribute not in item for n in names):
         return None
     if key.shards is not None and key.shards.by != "time":
         values[SHARD] = _shard_number(entity, key, item)
-    made: dict[str, Value] = {}
+    rendered: dict[str, Value] = {}
     for source in written:
         try:
             bound = entity.bind_template(source)
             assert bound is not None, "what is written has a template"
-            made[source.attribute] = {"S": bound.render(values)}
+            rendered[source.attribute] = {"S": bound.render(values)}
         except KeyPartMissing:
             return None
         except TavolaError as error:
             raise _KeyUncertain(
                 f"It cannot be made: {error}. It is left as it stands.", source.attribute
             ) from error
-    return made
+    return rendered
 
 
 def _render_loosely(entity: EntityDesign, source: SourceDesign, item: Item) -> str | None:
@@ -274,14 +274,14 @@ def _check_evidence(
         was = _render_attributes(entity, key, written, before, loose=table.foreign)
     except _KeyUncertain:
         was = None
-    stood = {s.attribute: before[s.attribute] for s in written if s.attribute in before}
-    if was is None and not stood:
+    stored = {s.attribute: before[s.attribute] for s in written if s.attribute in before}
+    if was is None and not stored:
         return
-    if was is None or any(not values_equal(stood.get(name), value) for name, value in was.items()):
+    if was is None or any(not values_equal(stored.get(name), value) for name, value in was.items()):
         template = written[0].template
-        told = "" if template is None else f" ({template.source})"
+        template_note = "" if template is None else f" ({template.source})"
         raise _KeyUncertain(
-            f"Other code makes it{told}, in a way that cannot be repeated here; look whether it is still right.",
+            f"Other code makes it{template_note}, in a way that cannot be repeated here; look whether it is still right.",
             written[0].attribute,
         )
 
@@ -313,10 +313,10 @@ def _shard_number(entity: EntityDesign, key: KeyDesign, item: Item) -> int:
     assert own is not None, "what lives in a table has a key"
     if key.shards.of or key.index is None:
         names = key.shards.of or tuple(sorted(key.fields))
-        told = "\x00".join(f"{name}={_stored_text(entity, item, name)}" for name in names)
+        key_text = "\x00".join(f"{name}={_stored_text(entity, item, name)}" for name in names)
     else:
-        told = "\x00".join(value_text(item.get(source.attribute, {})) for source in own.sources)
-    return crc32(told.encode()) % key.shards.count
+        key_text = "\x00".join(value_text(item.get(source.attribute, {})) for source in own.sources)
+    return crc32(key_text.encode()) % key.shards.count
 
 
 def _stored_text(entity: EntityDesign, item: Item, name: str) -> str:
@@ -324,7 +324,7 @@ def _stored_text(entity: EntityDesign, item: Item, name: str) -> str:
 
 
 def _keep_shard(
-    entity: EntityDesign, key: KeyDesign, written: list[SourceDesign], item: Item, wanted: dict[str, Value]
+    entity: EntityDesign, key: KeyDesign, written: list[SourceDesign], item: Item, rendered: dict[str, Value]
 ) -> dict[str, Value]:
     """Return a sharded key as it stands, where only its shard differs and that one will do."""
     shards = key.shards
@@ -332,11 +332,11 @@ def _keep_shard(
         return {}
     source = written[0]
     bound = entity.bind_template(source)
-    stands = item.get(source.attribute, {}).get("S")
-    if bound is None or stands is None:
+    stored = item.get(source.attribute, {}).get("S")
+    if bound is None or stored is None:
         return {}
-    has: dict[str, Any] | None = bound.read(stands)
-    wants = bound.read(wanted[source.attribute]["S"])
+    has: dict[str, Any] | None = bound.read(stored)
+    wants = bound.read(rendered[source.attribute]["S"])
     if has is None or wants is None or not 0 <= has[SHARD] < shards.reads:
         return {}
-    return {source.attribute: {"S": stands}} if {**has, SHARD: wants[SHARD]} == wants else {}
+    return {source.attribute: {"S": stored}} if {**has, SHARD: wants[SHARD]} == wants else {}

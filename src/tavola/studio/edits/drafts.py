@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 from tavola.model.document import EntityDesign, TableDesign
 from tavola.studio.edits.derivation import DerivedItem, KeyChange, derive_keys, stale_keys, values_equal
-from tavola.studio.edits.layouts import TableLayout, parse_layout
-from tavola.studio.edits.retries import call_with_retries
+from tavola.studio.edits.requests import call_with_retries
 from tavola.studio.edits.validation import ISSUES_MAX, ItemIssue, key_issues, size_issues, validate_item
 from tavola.studio.edits.writes import ItemEdit
 from tavola.studio.problems import RequestRefused
-from tavola.studio.recognition import Recogniser, described_keys
+from tavola.studio.recognition import Recogniser, layout_keys
 from tavola.studio.studio import Studio
+from tavola.studio.table_layouts import TableLayout, parse_layout
 from tavola.values import Item, item_size
 
 KeysMode = Literal["design", "given"]
@@ -33,8 +33,14 @@ class EditContext:
         """Return the entity of the design that an item is; None: nobody knows."""
         if self.design is None:
             return None
-        told = self.recogniser.recognise(item)
-        name = told.entity if told.kind == "entity" else named if told.kind != "guard" else None
+        recognised = self.recogniser.recognise(item)
+        name = (
+            recognised.entity
+            if recognised.kind == "entity"
+            else named
+            if recognised.kind != "guard"
+            else None
+        )
         return next((entity for entity in self.design.entities if entity.name == name), None)
 
 
@@ -58,36 +64,37 @@ async def load_edit_context(studio: Studio, table: str) -> EditContext:
         )
     described = (await call_with_retries(studio.db, "DescribeTable", {"TableName": table}))["Table"]
     design = studio.table_design(table)
-    return EditContext(parse_layout(described), Recogniser(described_keys(described), design), design)
+    layout = parse_layout(described)
+    return EditContext(layout, Recogniser(layout_keys(layout), design), design)
 
 
 def draft_item(
-    desk: EditContext,
-    given: Mapping[str, Any],
+    context: EditContext,
+    raw_item: Mapping[str, Any],
     before: Item | None,
     *,
     entity: str | None = None,
     keys: KeysMode = "design",
 ) -> ItemDraft:
     """Return an item made ready to be written over `before`, or anew."""
-    admission = validate_item(given)
+    admission = validate_item(raw_item)
     item, flaws = admission.item, list(admission.issues)
-    known = None if flaws else desk.entity_of(item, entity)
+    known = None if flaws else context.entity_of(item, entity)
     if flaws:
-        flaws += [f for f in key_issues(desk.layout, item) if f.path[0] in item]
-        return _draft(desk, before, DerivedItem(item), admission.bytes, known, flaws)
+        flaws += [f for f in key_issues(context.layout, item) if f.path[0] in item]
+        return _draft(context, before, DerivedItem(item), admission.bytes, known, flaws)
     derived = DerivedItem(item)
-    if known is not None and desk.design is not None:
+    if known is not None and context.design is not None:
         if keys == "design":
-            derived = derive_keys(desk.design, known, item, before)
+            derived = derive_keys(context.design, known, item, before)
             flaws += derived.issues
         else:
-            flaws += stale_keys(desk.design, known, item, before)
+            flaws += stale_keys(context.design, known, item, before)
         flaws += _design_warnings(known, derived.item, before)
     size = item_size(derived.item)
-    flaws += key_issues(desk.layout, derived.item)
+    flaws += key_issues(context.layout, derived.item)
     flaws += size_issues(size)
-    return _draft(desk, before, derived, size, known, flaws)
+    return _draft(context, before, derived, size, known, flaws)
 
 
 def check_valid(draft: ItemDraft) -> None:
@@ -105,7 +112,7 @@ def check_valid(draft: ItemDraft) -> None:
 
 
 def _draft(
-    desk: EditContext,
+    context: EditContext,
     before: Item | None,
     derived: DerivedItem,
     size: int,
@@ -113,45 +120,45 @@ def _draft(
     flaws: list[ItemIssue],
 ) -> ItemDraft:
     # A field's flaw is told once, however many keys are made of it; what is refused goes before what is doubted.
-    told = sorted(dict.fromkeys(flaws), key=lambda flaw: flaw.severity != "error")[:ISSUES_MAX]
-    was = None if before is None else desk.entity_of(before)
-    design = desk.design if entity is not None or was is not None else None
+    issues = sorted(dict.fromkeys(flaws), key=lambda flaw: flaw.severity != "error")[:ISSUES_MAX]
+    was = None if before is None else context.entity_of(before)
+    design = context.design if entity is not None or was is not None else None
     change = ItemEdit(before, derived.item, design, entity, was)
     name = None if entity is None else entity.name
-    return ItemDraft(change, derived.item, size, name, derived.changes, tuple(told))
+    return ItemDraft(change, derived.item, size, name, derived.changes, tuple(issues))
 
 
 def _design_warnings(entity: EntityDesign, item: Item, before: Item | None) -> list[ItemIssue]:
     """Return what the design says against an item that DynamoDB would take."""
-    told: list[ItemIssue] = []
+    warnings: list[ItemIssue] = []
     changed = before is not None and any(
         not values_equal(before.get(n), item.get(n)) for n in {*before, *item}
     )
     if changed and entity.immutable:
         text = f"The design says that a {entity.name} is never written again; other programs may rely on it."
-        told.append(ItemIssue((), text, "warning"))
+        warnings.append(ItemIssue((), text, "warning"))
     for field in entity.fields:
         value = item.get(field.attribute)
         if value is None:
             if field.required and not field.nullable and not _in_keys(entity, field.name):
-                told.append(
+                warnings.append(
                     ItemIssue((field.attribute,), f"{entity.name} needs its {field.name}.", "warning")
                 )
             continue
         tag, content = next(iter(value.items()))
         if tag == "S" and not content and _in_keys(entity, field.name):
-            told.append(
+            warnings.append(
                 ItemIssue((field.attribute,), "The table's key is made of it, and it is empty.", "warning")
             )
         if tag not in field.tags:
             text = (
                 f"{entity.name}.{field.name} is {field.type}, stored as {' or '.join(field.tags)}, not {tag}."
             )
-            told.append(ItemIssue((field.attribute,), text, "warning"))
+            warnings.append(ItemIssue((field.attribute,), text, "warning"))
         elif field.choices is not None and tag in ("S", "N") and content not in map(str, field.choices):
             text = f"It is none of {', '.join(map(str, field.choices[:12]))}."
-            told.append(ItemIssue((field.attribute,), text, "warning"))
-    return told
+            warnings.append(ItemIssue((field.attribute,), text, "warning"))
+    return warnings
 
 
 def _in_keys(entity: EntityDesign, name: str) -> bool:

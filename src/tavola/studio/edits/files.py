@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -108,8 +108,8 @@ class FileWriter:
         if self.form == "json":
             comma, self._begun = ",\n" if self._begun else "", True
             return comma + render_plain_item(item)
-        told = {"Item": item} if self.form == "dynamodb-export" else item
-        return msgspec.json.encode(told).decode() + "\n"
+        record = {"Item": item} if self.form == "dynamodb-export" else item
+        return msgspec.json.encode(record).decode() + "\n"
 
     def end(self) -> str:
         """Return what stands behind the last item."""
@@ -146,7 +146,7 @@ def read_piece(
     form: FileForm,
     *,
     columns: Sequence[ImportColumn] = (),
-    key_types: dict[str, str] | None = None,
+    key_types: Mapping[str, str] | None = None,
     line: int = 1,
     state: str = "",
     last: bool = True,
@@ -165,21 +165,25 @@ def _read_delimited(
     text: str,
     form: FileForm,
     columns: tuple[ImportColumn, ...],
-    key_types: dict[str, str],
+    key_types: Mapping[str, str],
     line: int,
     state: str,
     *,
     last: bool,
 ) -> FilePiece:
-    found = list(read_records(text, DELIMITERS[form], line, last=last))
-    consumed = found[-1][1] if found else len(text) if last else 0
+    delimited = list(read_records(text, DELIMITERS[form], line, last=last))
+    consumed = delimited[-1][1] if delimited else len(text) if last else 0
     after = line + text.count("\n", 0, consumed)
-    records = [record for record, _ in found]
+    records = [record for record, _ in delimited]
     if not state:  # the first record is the header
         header = records.pop(0) if records else None
         if header is not None:
-            told = header_columns(header.cells)
-            columns = columns if len(columns) == len(told) else guess_types(told, records, key_types)
+            header_cells = header_columns(header.cells)
+            columns = (
+                columns
+                if len(columns) == len(header_cells)
+                else guess_types(header_cells, records, key_types)
+            )
             state = "rows"
     parsed = tuple(_row(record, columns) for record in records)
     return FilePiece(form, columns, parsed, consumed, after, state, _column_notes(columns))
@@ -238,8 +242,8 @@ def _read_object(
     text: str, at: int, form: FileForm, line: int, *, last: bool
 ) -> tuple[ParsedRecord | None, int]:
     try:
-        found, end = (EXACT_JSON if form == "json" else DYNAMODB_JSON).raw_decode(text, at)
-        item = parse_plain_item(found) if form == "json" else _dynamodb_item(found)
+        parsed, end = (EXACT_JSON if form == "json" else DYNAMODB_JSON).raw_decode(text, at)
+        item = parse_plain_item(parsed) if form == "json" else _dynamodb_item(parsed)
         return ParsedRecord(line, item, text[at:end]), end
     except json.JSONDecodeError as error:
         cut = error.pos >= len(text) - _TRUNCATION_WINDOW or error.msg.startswith("Unterminated")
@@ -259,8 +263,8 @@ def _read_object(
     return ParsedRecord(line, None, text[at:end], flaw), end
 
 
-def _dynamodb_item(found: Any) -> Item:
-    item = _unwrap_item(found)
+def _dynamodb_item(parsed: Any) -> Item:
+    item = _unwrap_item(parsed)
     if item is None:
         raise RecordMalformed("an item is a JSON object of attributes")
     for name, value in item.items():
@@ -269,17 +273,17 @@ def _dynamodb_item(found: Any) -> Item:
     return item
 
 
-def _unwrap_item(found: Any) -> dict[str, Any] | None:
+def _unwrap_item(parsed: Any) -> dict[str, Any] | None:
     """Return the attributes of an item, which AWS's exports put under `Item`.
 
     An attribute may be called Item too; then it is a key, whose content is a text and no object.
     """
-    if type(found) is not dict:
+    if type(parsed) is not dict:
         return None
-    inner = found.get("Item") if len(found) == 1 else None
+    inner = parsed.get("Item") if len(parsed) == 1 else None
     if type(inner) is dict and inner and all(type(value) is dict for value in inner.values()):
         return inner
-    return found
+    return parsed
 
 
 def _is_value(value: Any) -> bool:

@@ -15,14 +15,13 @@ from tavola.errors import TavolaError
 from tavola.limits import BATCH_WRITE_REQUESTS_MAX
 from tavola.protocol.faults import ConditionalCheckFailedFault
 from tavola.studio.edits.files import ParsedRecord
-from tavola.studio.edits.layouts import TableLayout
-from tavola.studio.edits.requests import put_new
-from tavola.studio.edits.retries import call_with_retries
+from tavola.studio.edits.requests import call_with_retries, put_new
 from tavola.studio.edits.selections import get_items
 from tavola.studio.edits.validation import key_issues, size_issues, validate_item
 from tavola.studio.edits.writes import response_units
 from tavola.studio.problems import problem_of
 from tavola.studio.studio import Studio
+from tavola.studio.table_layouts import TableLayout
 from tavola.values import Item
 
 ImportMode = Literal["refuse", "replace", "skip"]
@@ -89,8 +88,8 @@ async def existing_keys(
 ) -> set[tuple[str, ...]]:
     """Return the places of records whose keys are taken."""
     keys = [layout.key_of(each.item) for each in ready]
-    found, _ = await get_items(studio.db, layout, keys, consistent=False, bare=True)
-    return {layout.identity_of(item) for item in found}
+    items, _ = await get_items(studio.db, layout, keys, consistent=False, bare=True)
+    return {layout.identity_of(item) for item in items}
 
 
 async def write_records(
@@ -108,8 +107,8 @@ async def write_records(
             if reason is None and mode == "skip":
                 tally.skipped += 1
             elif reason != "":
-                told = reason or "An item with this key is there already; it was left as it is."
-                tally.failures.append(ImportFailure(each.line, told, each.source))
+                message = reason or "An item with this key is there already; it was left as it is."
+                tally.failures.append(ImportFailure(each.line, message, each.source))
     return tally
 
 
@@ -124,14 +123,14 @@ def _batches(layout: TableLayout, ready: Sequence[ReadyRecord]) -> list[list[Rea
 
 def _runs(layout: TableLayout, ready: Sequence[ReadyRecord], most: int) -> list[list[ReadyRecord]]:
     runs: list[list[ReadyRecord]] = []
-    seen: set[tuple[str, ...]] = set()
+    identities: set[tuple[str, ...]] = set()
     for each in ready:
         place = layout.identity_of(each.item)
-        if not runs or len(runs[-1]) == most or place in seen:
+        if not runs or len(runs[-1]) == most or place in identities:
             runs.append([])
-            seen = set()
+            identities = set()
         runs[-1].append(each)
-        seen.add(place)
+        identities.add(place)
     return runs
 
 
@@ -153,23 +152,23 @@ async def _put(studio: Studio, layout: TableLayout, each: ReadyRecord, tally: Im
 
 async def _replace(studio: Studio, layout: TableLayout, batch: list[ReadyRecord], tally: ImportTally) -> None:
     lines = {layout.identity_of(each.item): each for each in batch}
-    left: list[dict[str, Any]] = [{"PutRequest": {"Item": each.item}} for each in batch]
+    pending: list[dict[str, Any]] = [{"PutRequest": {"Item": each.item}} for each in batch]
     reason = "Throttled: the table took no more; import this record again."
     for attempt in range(_TRIES):
         try:
-            request = {"RequestItems": {layout.table: left}, "ReturnConsumedCapacity": "TOTAL"}
+            request = {"RequestItems": {layout.table: pending}, "ReturnConsumedCapacity": "TOTAL"}
             answer = await call_with_retries(studio.db, "BatchWriteItem", request)
         except TavolaError as error:
             reason = _describe_error(error)
             break
-        before = len(left)
-        left = answer.get("UnprocessedItems", {}).get(layout.table, [])
-        tally.written += before - len(left)
+        before = len(pending)
+        pending = answer.get("UnprocessedItems", {}).get(layout.table, [])
+        tally.written += before - len(pending)
         tally.units += response_units(answer)
-        if not left:
+        if not pending:
             return
         await asyncio.sleep(_FIRST_DELAY_S * 2**attempt)
-    for undone in left:
+    for undone in pending:
         each = lines[layout.identity_of(undone["PutRequest"]["Item"])]
         tally.failures.append(ImportFailure(each.line, reason, each.source))
 

@@ -100,8 +100,8 @@ def _parse_wrapped(word: str, content: Any) -> Value:
         return {"B": content}
     kind: type[str] = NumberText if word == NUMBERS else str
     if type(content) is not list or any(type(each) is not kind for each in content):
-        told = "numbers" if word == NUMBERS else "texts"
-        raise RecordMalformed(f"{word} is followed by a list of {told}")
+        noun = "numbers" if word == NUMBERS else "texts"
+        raise RecordMalformed(f"{word} is followed by a list of {noun}")
     return {{STRINGS: "SS", NUMBERS: "NS", BINARIES: "BS"}[word]: [str(each) for each in content]}
 
 
@@ -113,8 +113,8 @@ def _kind(parsed: Any) -> str:
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        seen: set[str] = set()
-        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]  # add is for its effect
+        names: set[str] = set()
+        twice = next(name for name, _ in pairs if name in names or names.add(name))  # type: ignore[func-returns-value]  # add is for its effect
         raise RecordMalformed(f"{twice!r} stands there twice in one object")
     return members
 

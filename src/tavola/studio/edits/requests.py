@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tavola.client.effects import AsyncDriver, Call, Program
+from tavola.client.retries import RetryPolicy
+from tavola.handles import AsyncConnection
 from tavola.limits import EXPRESSION_BYTES_MAX, EXPRESSION_OPERATORS_MAX
 from tavola.studio.edits.derivation import values_equal
 from tavola.values import Item, Value, item_size
@@ -79,7 +82,7 @@ def put_over(table: str, item: Item, before: Item, first: Sequence[str]) -> dict
 
 
 def update(
-    table: str, key: Item, before: Item, after: Item, names: Sequence[str], held: Sequence[str] = ()
+    table: str, key: Item, before: Item, after: Item, names: Sequence[str], unchanged: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Return the update of some attributes that holds only while they are as they were read, and the item is there.
 
@@ -94,7 +97,7 @@ def update(
     ]
     request = {"TableName": table, "Key": key, "UpdateExpression": " ".join(sections)}
     exists = f"attribute_exists({words.name(next(iter(key)))})"
-    return words.into(request, [exists, *(words.unchanged(before, name) for name in (*names, *held))])
+    return words.into(request, [exists, *(words.unchanged(before, name) for name in (*names, *unchanged))])
 
 
 def delete(table: str, key: Item, before: Item, first: Sequence[str] = ()) -> dict[str, Any]:
@@ -106,3 +109,16 @@ def delete(table: str, key: Item, before: Item, first: Sequence[str] = ()) -> di
 def _unchanged_conditions(words: _Placeholders, before: Item, first: Sequence[str]) -> list[str]:
     names = list(dict.fromkeys([*first, *before]))[:ATTRIBUTES_MAX]
     return [words.unchanged(before, name) for name in names]
+
+
+_RETRY_POLICY = RetryPolicy(attempts_max=12)  # some ten seconds in all
+
+
+async def call_with_retries(db: AsyncConnection, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+    """Return the response to an operation; raise the fault that stays when waiting is of no use."""
+    return await AsyncDriver(db, _RETRY_POLICY).run(_single_call(operation, request))
+
+
+def _single_call(operation: str, request: dict[str, Any]) -> Program[dict[str, Any]]:
+    answer: dict[str, Any] = yield Call(operation, request)
+    return answer

@@ -15,14 +15,13 @@ from tavola.expressions.conditions import compile_decider
 from tavola.expressions.nodes import ConditionNode
 from tavola.handles import AsyncConnection
 from tavola.limits import BATCH_GET_KEYS_MAX
-from tavola.studio.edits.layouts import TableLayout
-from tavola.studio.edits.retries import call_with_retries
+from tavola.studio.edits.requests import call_with_retries
 from tavola.studio.edits.validation import validate_item
 from tavola.studio.problems import RequestRefused
 from tavola.studio.queries.conditions import check_condition, combine_conditions
 from tavola.studio.queries.planner import ItemQuery, plan_query
-from tavola.studio.queries.read_targets import read_targets
 from tavola.studio.studio import Studio
+from tavola.studio.table_layouts import TableLayout, parse_layout
 from tavola.studio.types import Item as GivenItem
 from tavola.values import Item
 
@@ -80,7 +79,7 @@ async def read_slice(
             "Name one.",
         )
     described = (await call_with_retries(studio.db, "DescribeTable", {"TableName": selection.table}))["Table"]
-    planned = plan_query(read_targets(described), question)
+    planned = plan_query(parse_layout(described), question)
     request = {**planned.request, "ReturnConsumedCapacity": "TOTAL"}
     if planned.route.operation != "GetItem":
         request["Limit"] = limit
@@ -88,18 +87,18 @@ async def read_slice(
             request["ExclusiveStartKey"] = cursor.after
     db = await studio.connection_at(question.as_of or selection.as_of)
     answer = await call_with_retries(db, planned.route.operation, request)
-    found: list[Item] = [answer["Item"]] if "Item" in answer else answer.get("Items", [])
+    items: list[Item] = [answer["Item"]] if "Item" in answer else answer.get("Items", [])
     units = answer.get("ConsumedCapacity", {}).get("CapacityUnits", 0.0)
-    found = _matching(planned.studio_test, found)
+    items = _matching(planned.studio_test, items)
     if planned.route.target.projection != "ALL":
-        keys = [layout.key_of(item) for item in found]
-        found, more = await get_items(db, layout, keys, consistent=db is studio.db)
+        keys = [layout.key_of(item) for item in items]
+        items, more = await get_items(db, layout, keys, consistent=db is studio.db)
         # The index may be behind the table: what the question would not find there is not in the selection.
-        found = _matching(combine_conditions([check_condition(each) for each in question.conditions]), found)
+        items = _matching(combine_conditions([check_condition(each) for each in question.conditions]), items)
         units += more
     last = answer.get("LastEvaluatedKey")
     following = None if last is None else SliceCursor(after=last)
-    return ItemSlice(tuple(found), (), answer.get("ScannedCount", len(found)), units, following)
+    return ItemSlice(tuple(items), (), answer.get("ScannedCount", len(items)), units, following)
 
 
 def _matching(node: ConditionNode | None, items: list[Item]) -> list[Item]:
@@ -116,13 +115,13 @@ async def _read_keys(
     keys = selection.keys or ()
     place = cursor.place + max(1, limit)
     # In DynamoDB's own spelling, or 1.0 would not be found to be 1.
-    wanted = [validate_item(layout.key_of(key)).item for key in keys[cursor.place : place]]
+    requested = [validate_item(layout.key_of(key)).item for key in keys[cursor.place : place]]
     db = await studio.connection_at(selection.as_of)
-    found, units = await get_items(db, layout, wanted, consistent=not selection.as_of)
-    have = {layout.identity_of(item) for item in found}
-    missing = tuple(key for key in wanted if layout.identity_of(key) not in have)
+    items, units = await get_items(db, layout, requested, consistent=not selection.as_of)
+    have = {layout.identity_of(item) for item in items}
+    missing = tuple(key for key in requested if layout.identity_of(key) not in have)
     following = SliceCursor(place) if place < len(keys) else None
-    return ItemSlice(tuple(found), missing, len(wanted), units, following)
+    return ItemSlice(tuple(items), missing, len(requested), units, following)
 
 
 async def get_items(
@@ -133,31 +132,31 @@ async def get_items(
     if bare:
         names = {f"#k{at}": name for at, name in enumerate(layout.schema.names)}
         wanting |= {"ProjectionExpression": ", ".join(names), "ExpressionAttributeNames": names}
-    wanted = {layout.identity_of(key): key for key in keys}
-    found: dict[tuple[str, ...], Item] = {}
+    keys_by_identity = {layout.identity_of(key): key for key in keys}
+    items_by_identity: dict[tuple[str, ...], Item] = {}
     units = 0.0
-    places = list(wanted)
+    places = list(keys_by_identity)
     for start in range(0, len(places), BATCH_GET_KEYS_MAX):
-        left = [wanted[place] for place in places[start : start + BATCH_GET_KEYS_MAX]]
+        pending = [keys_by_identity[place] for place in places[start : start + BATCH_GET_KEYS_MAX]]
         for attempt in range(_TRIES):
             request = {
-                "RequestItems": {layout.table: {**wanting, "Keys": left}},
+                "RequestItems": {layout.table: {**wanting, "Keys": pending}},
                 "ReturnConsumedCapacity": "TOTAL",
             }
             answer = await call_with_retries(db, "BatchGetItem", request)
             items: list[Item] = answer["Responses"].get(layout.table, [])
-            found |= {layout.identity_of(item): item for item in items}
+            items_by_identity |= {layout.identity_of(item): item for item in items}
             units += sum(each["CapacityUnits"] for each in answer.get("ConsumedCapacity", ()))
-            left = answer.get("UnprocessedKeys", {}).get(layout.table, {}).get("Keys", [])
-            if not left:
+            pending = answer.get("UnprocessedKeys", {}).get(layout.table, {}).get("Keys", [])
+            if not pending:
                 break
             await asyncio.sleep(_FIRST_DELAY_S * 2**attempt)
         else:
             raise RequestRefused(
                 "throttled",
                 "Throttled",
-                f"{layout.table} gave {len(found):,} of {len(wanted):,} items and then no more.",
+                f"{layout.table} gave {len(items_by_identity):,} of {len(keys_by_identity):,} items and then no more.",
                 "Wait a moment and go on; nothing was changed.",
                 status=429,
             )
-    return [found[place] for place in places if place in found], units
+    return [items_by_identity[place] for place in places if place in items_by_identity], units

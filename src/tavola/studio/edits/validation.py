@@ -16,7 +16,7 @@ import msgspec
 from tavola.errors import TavolaError
 from tavola.keys import KeyRefused, KeySchema
 from tavola.limits import HASH_KEY_BYTES_MAX, ITEM_BYTES_MAX, NESTING_LEVELS_MAX, RANGE_KEY_BYTES_MAX
-from tavola.studio.edits.layouts import TableLayout
+from tavola.studio.table_layouts import TableLayout
 from tavola.values import TAGS, Item, ValueMalformed, ValueRefused, admit_item, admit_value
 
 Severity = Literal["error", "warning"]
@@ -44,10 +44,10 @@ class ValidatedItem:
     issues: tuple[ItemIssue, ...]
 
 
-def validate_item(given: Mapping[str, Any]) -> ValidatedItem:
+def validate_item(raw_item: Mapping[str, Any]) -> ValidatedItem:
     """Return an item admitted, with every flaw of its values; of one with flaws the bytes are a guess."""
     # A copy, because admission rewrites numbers in place; by way of JSON, which is ten times as fast as deepcopy.
-    item: Item = msgspec.json.decode(msgspec.json.encode(given))
+    item: Item = msgspec.json.decode(msgspec.json.encode(raw_item))
     try:
         size = admit_item(item)
         flaws: list[ItemIssue] = []
@@ -80,16 +80,16 @@ def _estimate_bytes(value: Any) -> int:
 
 def _locate_issues(path: tuple[str, ...], value: Any, error: TavolaError) -> Iterator[ItemIssue]:
     """Give what is wrong inside a value that was refused: the members that are, or the value itself."""
-    found = False
+    located = False
     # What is too deep is so at the first container beyond the limit, and not at the innermost.
     for step, member in _members(value) if len(path) <= NESTING_LEVELS_MAX else ():
         try:
             # Deep in the item it may be refused for its depth, which the copy here has not.
             admit_value(deepcopy(member), len(path))
         except (ValueRefused, ValueMalformed) as inner:
-            found = True
+            located = True
             yield from _locate_issues((*path, step), member, inner)
-    if not found:
+    if not located:
         yield ItemIssue(path, _sentence(error))
 
 
@@ -121,14 +121,14 @@ def key_issues(layout: TableLayout, item: Item) -> Iterator[ItemIssue]:
         if attribute.name not in item:
             text = f"It is part of the table's key and must be there, as a {_NAMES[attribute.type]}."
             yield ItemIssue((attribute.name,), text)
-    seen: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for schema, place in (
         (layout.schema, "the table's key"),
-        *((index.schema, f"the key of {index.name}") for index in layout.indexes),
+        *((index.schema, f"the key of {index.index}") for index in layout.indexes),
     ):
         for flaw in _schema_issues(schema, place, item):
-            if (flaw.path[0], flaw.text) not in seen:
-                seen.add((flaw.path[0], flaw.text))
+            if (flaw.path[0], flaw.text) not in reported:
+                reported.add((flaw.path[0], flaw.text))
                 yield flaw
 
 
@@ -141,8 +141,8 @@ def _schema_issues(schema: KeySchema, place: str, item: Item) -> Iterator[ItemIs
         content = value.get(attribute.type)
         if content is None:
             wrong = True
-            held = next((tag for tag in value if tag in TAGS), "nothing")
-            text = f"{place[0].upper()}{place[1:]} wants a {_NAMES[attribute.type]} here, and it is {held}."
+            actual_type = next((tag for tag in value if tag in TAGS), "nothing")
+            text = f"{place[0].upper()}{place[1:]} wants a {_NAMES[attribute.type]} here, and it is {actual_type}."
             yield ItemIssue((attribute.name,), text)
         elif not content:
             wrong = True

@@ -21,18 +21,114 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tavola.errors import TavolaError
-from tavola.model import OWNER_ATTRIBUTE
+from tavola.expressions.nodes import And, Comparison, ConditionNode, FunctionCall, Or, Path
+from tavola.expressions.nodes import Literal as LiteralNode
+from tavola.expressions.renderer import Renderer
+from tavola.limits import TTL_PAST_S_MAX
+from tavola.model import OWNER_ATTRIBUTE, UNIQUE, UNIQUE_ATTRIBUTE, Unique, unique_of
 from tavola.model.document import EntityDesign, TableDesign
 from tavola.protocol.faults import ConditionalCheckFailedFault, TransactionCanceledFault
 from tavola.studio.edits import requests
-from tavola.studio.edits.derivation import key_inputs, value_text, values_equal
-from tavola.studio.edits.layouts import TableLayout
-from tavola.studio.edits.requests import ATTRIBUTES_MAX, changed_attributes
-from tavola.studio.edits.retries import call_with_retries
-from tavola.studio.edits.unique_guards import UniqueGuard, claim_action, item_guards, release_action
+from tavola.studio.edits.derivation import key_inputs, values_equal
+from tavola.studio.edits.requests import ATTRIBUTES_MAX, call_with_retries, changed_attributes
+from tavola.studio.field_values import FieldUnreadable, field_values
 from tavola.studio.problems import RequestRefused
+from tavola.studio.recognition import value_text
 from tavola.studio.studio import Studio
+from tavola.studio.table_layouts import TableLayout
 from tavola.values import Item, decode_item, equal, item_size, transact_write_units
+
+
+@dataclass(frozen=True, slots=True)
+class UniqueGuard:
+    """The item that keeps one value for its owner."""
+
+    field: str
+    item: Item
+    key: Item
+
+    @property
+    def owner(self) -> Item:
+        """The key of the item that has the value."""
+        owner: Item = self.item[OWNER_ATTRIBUTE]["M"]
+        return owner
+
+
+def item_guards(table: TableDesign, entity: EntityDesign, item: Item | None) -> dict[str, UniqueGuard]:
+    """Return the guards of an item by their keys; values that cannot be read have none."""
+    if item is None or table.foreign:
+        return {}
+    guards: dict[str, UniqueGuard] = {}
+    for unique in _uniques(table, entity):
+        try:
+            values = field_values(entity, item, tuple(unique.fields))
+        except FieldUnreadable:
+            continue
+        text = unique.text(values)
+        if text is not None:
+            guards[text] = _guard(table, unique, text, item)
+    return guards
+
+
+def claim_action(
+    table: TableDesign, guard: UniqueGuard, owners: tuple[Item, ...], now_s: float
+) -> dict[str, Any]:
+    """Return the action of a transaction that takes a value: from nobody, from one that has ended, or from the owners."""
+    return {"Put": _unless_taken({"TableName": table.name, "Item": guard.item}, table, owners, now_s)}
+
+
+def release_action(
+    table: TableDesign, guard: UniqueGuard, owners: tuple[Item, ...], now_s: float
+) -> dict[str, Any]:
+    """Return the action of a transaction that gives a value back; it fails where another has it."""
+    return {"Delete": _unless_taken({"TableName": table.name, "Key": guard.key}, table, owners, now_s)}
+
+
+def _uniques(table: TableDesign, entity: EntityDesign) -> list[Unique]:
+    uniques = []
+    for field in entity.fields:
+        if field.unique:
+            parts = [entity.field(name).part for name in (*field.within, field.name)]
+            known = [part for part in parts if part is not None]
+            if len(known) == len(parts):
+                delimiter = table.settings.delimiter
+                uniques.append(unique_of(entity.tag, field.name, field.within, known, delimiter))
+    return uniques
+
+
+def _guard(table: TableDesign, unique: Unique, text: str, item: Item) -> UniqueGuard:
+    settings = table.settings
+    guard: Item = {name: {"S": text} for name in settings.key_names}
+    key = dict(guard)
+    if settings.tag is not None:
+        guard[settings.tag] = {"S": UNIQUE}
+    if settings.ttl is not None and settings.ttl in item:
+        guard[settings.ttl] = item[settings.ttl]
+    guard[UNIQUE_ATTRIBUTE] = {"S": f"{unique.entity}.{unique.field}"}
+    guard[OWNER_ATTRIBUTE] = {"M": {name: item[name] for name in settings.key_names if name in item}}
+    return UniqueGuard(unique.field, guard, key)
+
+
+def _unless_taken(
+    request: dict[str, Any], table: TableDesign, owners: tuple[Item, ...], now_s: float
+) -> dict[str, Any]:
+    settings = table.settings
+    parts: list[ConditionNode] = [FunctionCall("attribute_not_exists", (Path((settings.hash,)),))]
+    parts += [Comparison("=", Path((OWNER_ATTRIBUTE,)), LiteralNode({"M": owner})) for owner in owners]
+    if settings.ttl is not None:
+        now, ttl = int(now_s), Path((settings.ttl,))
+        first = LiteralNode({"N": str(max(now - TTL_PAST_S_MAX + 1, 1))})
+        parts.append(
+            And((Comparison(">=", ttl, first), Comparison("<", ttl, LiteralNode({"N": str(now + 1)}))))
+        )
+    renderer = Renderer()
+    request["ConditionExpression"] = renderer.condition(Or(tuple(parts)))
+    request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+    if renderer.names:
+        request["ExpressionAttributeNames"] = renderer.names
+    request["ExpressionAttributeValues"] = renderer.values
+    return request
+
 
 _TRIES = 4  # of a transaction that meets another, and of taking something back
 _FIRST_DELAY_S = 0.02
@@ -101,8 +197,8 @@ def guard_units(change: ItemEdit) -> float:
 async def read_item(studio: Studio, layout: TableLayout, key: Mapping[str, Any]) -> Item | None:
     """Return what stands under a key now."""
     request = {"TableName": layout.table, "Key": layout.key_of(key), "ConsistentRead": True}
-    found: Item | None = (await call_with_retries(studio.db, "GetItem", request)).get("Item")
-    return found
+    item: Item | None = (await call_with_retries(studio.db, "GetItem", request)).get("Item")
+    return item
 
 
 def items_equal(one: Item | None, other: Item | None) -> bool:
@@ -118,13 +214,13 @@ async def _edit(
     names = changed_attributes(before, after)
     if not names:
         return WriteResult("unchanged", before, 0.0)
-    key, held = layout.key_of(before), _held_attributes(change, names)
-    step = ATTRIBUTES_MAX - len(held)
+    key, unchanged = layout.key_of(before), _held_attributes(change, names)
+    step = ATTRIBUTES_MAX - len(unchanged)
     done: list[list[str]] = []
     units = 0.0
     for start in range(0, len(names), step):
         part = names[start : start + step]
-        request = requests.update(layout.table, key, before, after, part, held)
+        request = requests.update(layout.table, key, before, after, part, unchanged)
         try:
             result = await _call_conditional(studio, "UpdateItem", request, None)
         except TavolaError:
@@ -141,8 +237,8 @@ async def _edit(
 
 def _held_attributes(change: ItemEdit, names: Sequence[str]) -> list[str]:
     """Return the attributes beside those that change which must be as they were read, or a key would be stale."""
-    held = key_inputs(change.entity, names) | change.held.difference(names)
-    return sorted(held)[:_HELD_MAX]
+    unchanged = key_inputs(change.entity, names) | change.held.difference(names)
+    return sorted(unchanged)[:_HELD_MAX]
 
 
 async def _roll_back(
@@ -152,20 +248,20 @@ async def _roll_back(
     key = layout.key_of(before)
     units, stays = 0.0, 0
     for part in reversed(done):
-        left = list(part)
+        remaining = list(part)
         for _ in range(_TRIES):
             try:
-                request = requests.update(layout.table, key, after, before, left)
+                request = requests.update(layout.table, key, after, before, remaining)
                 result = await _call_conditional(studio, "UpdateItem", request, None)
             except TavolaError:
                 break
             units += result.units
-            stands = result.current or {}
-            left = [n for n in left if stands and values_equal(stands.get(n), after.get(n))]
-            if result.outcome == "written" or not left:
-                left = []
+            current = result.current or {}
+            remaining = [n for n in remaining if current and values_equal(current.get(n), after.get(n))]
+            if result.outcome == "written" or not remaining:
+                remaining = []
                 break
-        stays += len(left)
+        stays += len(remaining)
     if stays:
         raise RequestRefused(
             "partly-written",
@@ -179,9 +275,9 @@ async def _roll_back(
 
 
 async def _delete(studio: Studio, layout: TableLayout, before: Item) -> WriteResult:
-    stands = await read_item(studio, layout, before)
-    if not items_equal(stands, before):
-        return WriteResult("conflict", stands, 0.0)
+    current = await read_item(studio, layout, before)
+    if not items_equal(current, before):
+        return WriteResult("conflict", current, 0.0)
     request = requests.delete(layout.table, layout.key_of(before), before)
     request["ReturnValues"] = "ALL_OLD"
     result = await _call_conditional(studio, "DeleteItem", request, None)
@@ -226,9 +322,9 @@ async def _write_transaction(studio: Studio, layout: TableLayout, change: ItemEd
     """Write an item, and what must be written with it, in one transaction."""
     before, after, table = change.before, change.after, change.table
     actions, whole = _item_actions(layout, change)
-    stands = None if before is None else await read_item(studio, layout, before)
-    if before is not None and (stands is None or (whole and not items_equal(stands, before))):
-        return WriteResult("conflict", stands, 0.0)
+    current = None if before is None else await read_item(studio, layout, before)
+    if before is not None and (current is None or (whole and not items_equal(current, before))):
+        return WriteResult("conflict", current, 0.0)
     own = len(actions)
     owners = tuple(layout.key_of(item) for item in (before, after) if item is not None)
     claims, releases = _changed_guards(change)
@@ -276,10 +372,10 @@ def _item_actions(layout: TableLayout, change: ItemEdit) -> tuple[list[dict[str,
             {"Delete": requests.delete(layout.table, key, before, names)},
             {"Put": requests.put_new(layout.table, after, layout.schema.names[0])},
         ], True
-    held = _held_attributes(change, names)
-    if len(names) + len(held) > ATTRIBUTES_MAX:
+    unchanged = _held_attributes(change, names)
+    if len(names) + len(unchanged) > ATTRIBUTES_MAX:
         return [{"Put": requests.put_over(layout.table, after, before, names)}], True
-    return [{"Update": requests.update(layout.table, key, before, after, names, held)}], False
+    return [{"Update": requests.update(layout.table, key, before, after, names, unchanged)}], False
 
 
 async def _explain_failure(
@@ -293,13 +389,15 @@ async def _explain_failure(
 ) -> WriteResult:
     """Return what stood in a transaction's way; refuse a value that another item has."""
     if failed[0] >= own:
-        guard, found = claims[failed[0] - own], _decode_returned(fault.reasons[failed[0]].item)
-        owner = (found or {}).get(OWNER_ATTRIBUTE, {}).get("M", {})
-        whose = ", ".join(f"{name} {value_text(value)}" for name, value in owner.items()) or "another item"
+        guard, claimed = claims[failed[0] - own], _decode_returned(fault.reasons[failed[0]].item)
+        owner = (claimed or {}).get(OWNER_ATTRIBUTE, {}).get("M", {})
+        owner_text = (
+            ", ".join(f"{name} {value_text(value)}" for name, value in owner.items()) or "another item"
+        )
         raise RequestRefused(
             "unique-taken",
             f"{guard.field} is taken",
-            f"No two items may share this {guard.field}, and the item at {whose} has it.",
+            f"No two items may share this {guard.field}, and the item at {owner_text} has it.",
             "Give another value, or change the other item first. Nothing was written.",
             status=409,
         )
@@ -327,7 +425,9 @@ def _decode_returned(raw: Any) -> Item | None:
 
 def response_units(answer: Mapping[str, Any]) -> float:
     """Return the capacity units that an answer tells."""
-    told = answer.get("ConsumedCapacity")
-    if told is None:
+    consumed = answer.get("ConsumedCapacity")
+    if consumed is None:
         return 0.0
-    return sum(float(each["CapacityUnits"]) for each in (told if isinstance(told, list) else [told]))
+    return sum(
+        float(each["CapacityUnits"]) for each in (consumed if isinstance(consumed, list) else [consumed])
+    )

@@ -4,8 +4,14 @@ Holds the observer notified of every call, request metrics, and the heat of keys
 """
 
 from tavola.studio.monitoring.heat_recorder import HeatRecorder
-from tavola.studio.monitoring.monitor import MarkedBackend, Monitor, count_own_calls, mark_connection
-from tavola.studio.monitoring.observed_backend import ObservedBackend, observe_connection
+from tavola.studio.monitoring.monitor import (
+    MarkedBackend,
+    Monitor,
+    ObservedBackend,
+    count_own_calls,
+    mark_connection,
+    observe_connection,
+)
 from tavola.studio.monitoring.request_metrics import RequestMetrics
 
 __all__ = [

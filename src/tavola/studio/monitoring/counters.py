@@ -39,7 +39,7 @@ def duration_of(bucket: int) -> float:
 
 
 def quantiles(
-    counts: Mapping[int, int], slowest_s: float = math.inf, wanted: Iterable[float] = QUANTILES
+    counts: Mapping[int, int], slowest_s: float = math.inf, shares: Iterable[float] = QUANTILES
 ) -> tuple[float, ...] | None:
     """Return the durations in seconds that such shares of the calls did not exceed; None of no call.
 
@@ -49,15 +49,15 @@ def quantiles(
     if not total:
         return None
     ordered = sorted(counts.items())
-    found = []
-    for share in wanted:
+    durations = []
+    for share in shares:
         rank, passed = math.ceil(share * total), 0
         for bucket, count in ordered:
             passed += count
             if passed >= rank:
-                found.append(min(slowest_s, duration_of(bucket)))
+                durations.append(min(slowest_s, duration_of(bucket)))
                 break
-    return tuple(found)
+    return tuple(durations)
 
 
 CELLS_MAX = 96  # operations of tables told apart in a slice
@@ -181,30 +181,30 @@ class CounterSlice:
         self.cells: dict[CallKind, CallCounter] = {}
         self.places: dict[CapacityTarget, CapacityUse] = {}
 
-    def cell(self, asked: CallKind) -> CallCounter:
+    def cell(self, kind: CallKind) -> CallCounter:
         """Return where calls of this kind are counted."""
-        found = self.cells.get(asked)
-        if found is None:
+        counter = self.cells.get(kind)
+        if counter is None:
             if len(self.cells) >= CELLS_MAX:
-                asked = OTHER_KINDS
-            found = self.cells.setdefault(asked, CallCounter())
-        return found
+                kind = OTHER_KINDS
+            counter = self.cells.setdefault(kind, CallCounter())
+        return counter
 
-    def place(self, place: CapacityTarget) -> CapacityUse:
+    def place(self, target: CapacityTarget) -> CapacityUse:
         """Return where the units of a table or index are counted."""
-        found = self.places.get(place)
-        if found is None:
+        use = self.places.get(target)
+        if use is None:
             if len(self.places) >= PLACES_MAX:
-                place = OTHER_TARGETS
-            found = self.places.setdefault(place, CapacityUse())
-        return found
+                target = OTHER_TARGETS
+            use = self.places.setdefault(target, CapacityUse())
+        return use
 
     def take(self, other: CounterSlice) -> None:
         """Count what a shorter slice counted."""
-        for asked, cell in other.cells.items():
-            self.cell(asked).add(cell)
-        for place, used in other.places.items():
-            self.place(place).add(used.reads, used.writes, *other.peaks(used))
+        for kind, cell in other.cells.items():
+            self.cell(kind).add(cell)
+        for target, used in other.places.items():
+            self.place(target).add(used.reads, used.writes, *other.peaks(used))
 
     def peaks(self, used: CapacityUse) -> tuple[float, float]:
         """Return the most units read and written in a second: in a slice of one, all of them."""
@@ -280,14 +280,14 @@ class ClosedSlice:
 
     def used(self) -> Iterator[tuple[CapacityTarget, tuple[float, ...]]]:
         """Yield where units were consumed: those read and written, and the most of each in a second."""
-        for at, place in enumerate(self.places):
-            yield place, tuple(self._units[at * _UNITS : (at + 1) * _UNITS])
+        for at, target in enumerate(self.places):
+            yield target, tuple(self._units[at * _UNITS : (at + 1) * _UNITS])
 
     def matching(self, table: str | None, operation: str | None) -> Iterator[tuple[int, CallKind]]:
         """Yield the kinds of calls of a table and an operation, each with its place."""
-        for at, asked in enumerate(self.kinds):
-            if asked.matches(table, operation):
-                yield at, asked
+        for at, kind in enumerate(self.kinds):
+            if kind.matches(table, operation):
+                yield at, kind
 
     def summary(self, table: str | None, operation: str | None) -> tuple[CallTally, tuple[float, ...] | None]:
         """Return how many such calls there were and how long they took, at the usual shares; None if there were none."""

@@ -79,18 +79,18 @@ class KindLeaders:
         self.units = 0.0
         self.time = -1.0
 
-    def keep(self, dear: ExpensiveRequest) -> None:
+    def keep(self, request: ExpensiveRequest) -> None:
         """Keep a request where it is the dearest of its form, by what it consumed or by how long it took."""
-        self.units = max(self.units, dear.units)
-        self.time = max(self.time, dear.took_s)
-        if dear.units > 0.0:
-            _keep_most_expensive("units", self.by_units, dear)
-        _keep_most_expensive("time", self.by_time, dear)
+        self.units = max(self.units, request.units)
+        self.time = max(self.time, request.took_s)
+        if request.units > 0.0:
+            _keep_most_expensive("units", self.by_units, request)
+        _keep_most_expensive("time", self.by_time, request)
 
     def turn(self) -> None:
         """Begin a second: whatever is dearer than the least that is kept is worth a look."""
-        self.units = min((dear.units for dear in self.by_units.values()), default=0.0)
-        self.time = min((dear.took_s for dear in self.by_time.values()), default=-1.0)
+        self.units = min((request.units for request in self.by_units.values()), default=0.0)
+        self.time = min((request.took_s for request in self.by_time.values()), default=-1.0)
 
     def of(self, by: By) -> Iterable[ExpensiveRequest]:
         """Return what is kept."""
@@ -118,22 +118,22 @@ class ExpensiveRequests:
         if minute > self._minute or minute < self._minute - 1:
             self._close(minute)
 
-    def leaders_of(self, asked: CallKind, index: str | None) -> KindLeaders:
+    def leaders_of(self, kind: CallKind, index: str | None) -> KindLeaders:
         """Return the mark of a kind for a second that begins; requests to an index are a kind of their own."""
-        found = self._marks.get((asked, index))
-        if found is None:
+        leaders = self._marks.get((kind, index))
+        if leaders is None:
             if len(self._marks) >= CELLS_MAX:
                 return _FULL
-            found = self._marks[asked, index] = KindLeaders(asked)
-        found.turn()
-        return found
+            leaders = self._marks[kind, index] = KindLeaders(kind)
+        leaders.turn()
+        return leaders
 
     def keep(
         self,
         mark: KindLeaders,
         began_s: float,
         took_s: float,
-        touches: Sequence[ItemAccess],
+        accesses: Sequence[ItemAccess],
         units: float,
         fault: Fault | None,
         body: bytes,
@@ -150,8 +150,8 @@ class ExpensiveRequests:
                 at_s=began_s,
                 took_s=took_s,
                 units=units,
-                consumed=_sum_units(touches),
-                items=len({(touch.table, touch.key) for touch in touches}),
+                consumed=_sum_units(accesses),
+                items=len({(access.table, access.key) for access in accesses}),
                 fault=None if fault is None else fault.code,
                 shape=shape,
                 form=hash(request_form(shape)),
@@ -160,8 +160,13 @@ class ExpensiveRequests:
 
     def of(self, by: By) -> list[ExpensiveRequest]:
         """Return all that is kept, in no order."""
-        spans = [dear for spans in (self._later, self._minutes) for _, dears in spans for dear in dears[by]]
-        return spans + [dear for mark in self._marks.values() for dear in mark.of(by)]
+        spans = [
+            request
+            for spans in (self._later, self._minutes)
+            for _, requests in spans
+            for request in requests[by]
+        ]
+        return spans + [request for mark in self._marks.values() for request in mark.of(by)]
 
     @property
     def kept(self) -> int:
@@ -175,7 +180,7 @@ class ExpensiveRequests:
             self._later.clear()
         elif self._minute >= 0:
             closed = {
-                by: _most_expensive(by, (dear for mark in self._marks.values() for dear in mark.of(by)))
+                by: _most_expensive(by, (request for mark in self._marks.values() for request in mark.of(by)))
                 for by in _BOTH
             }
             self._minutes.append((self._minute * _MINUTE_S, closed))
@@ -183,12 +188,12 @@ class ExpensiveRequests:
         self._minute = minute
         now_s = minute * _MINUTE_S
         while self._minutes and self._minutes[0][0] < now_s - _HOUR_S:
-            start_s, dears = self._minutes.popleft()
+            start_s, oldest = self._minutes.popleft()
             start_s -= start_s % _LATER_S
             if self._later and self._later[-1][0] == start_s:
                 _, others = self._later.pop()
-                dears = {by: _most_expensive(by, (*others[by], *dears[by])) for by in _BOTH}
-            self._later.append((start_s, dears))
+                oldest = {by: _most_expensive(by, (*others[by], *oldest[by])) for by in _BOTH}
+            self._later.append((start_s, oldest))
         while self._later and self._later[0][0] < now_s - _KEPT_S:
             self._later.popleft()
 
@@ -196,62 +201,62 @@ class ExpensiveRequests:
 _BOTH: tuple[By, ...] = ("units", "time")
 
 
-def _cost(by: By, dear: ExpensiveRequest) -> float:
-    return dear.units if by == "units" else dear.took_s
+def _cost(by: By, request: ExpensiveRequest) -> float:
+    return request.units if by == "units" else request.took_s
 
 
 def select_requests(
-    by: By, dears: Iterable[ExpensiveRequest], since_s: float, table: str | None, operation: str | None
+    by: By, requests: Iterable[ExpensiveRequest], since_s: float, table: str | None, operation: str | None
 ) -> list[ExpensiveRequest]:
     """Return those since then of a table and an operation, the dearest first; one of each form."""
     return _one_per_form(
-        by, (each for each in dears if each.at_s >= since_s and each.kind.matches(table, operation))
+        by, (each for each in requests if each.at_s >= since_s and each.kind.matches(table, operation))
     )
 
 
-def _one_per_form(by: By, dears: Iterable[ExpensiveRequest]) -> list[ExpensiveRequest]:
+def _one_per_form(by: By, requests: Iterable[ExpensiveRequest]) -> list[ExpensiveRequest]:
     forms: dict[object, ExpensiveRequest] = {}
-    for dear in sorted(dears, key=lambda dear: (-_cost(by, dear), -dear.number)):
-        forms.setdefault((dear.kind, dear.form), dear)
+    for request in sorted(requests, key=lambda request: (-_cost(by, request), -request.number)):
+        forms.setdefault((request.kind, request.form), request)
     return list(forms.values())
 
 
-def _most_expensive(by: By, dears: Iterable[ExpensiveRequest]) -> tuple[ExpensiveRequest, ...]:
+def _most_expensive(by: By, requests: Iterable[ExpensiveRequest]) -> tuple[ExpensiveRequest, ...]:
     """Return the dearest of a span that is over, as many as there is room for."""
-    kept: list[ExpensiveRequest] = []
+    chosen: list[ExpensiveRequest] = []
     room = SPAN_BYTES_MAX
-    for dear in _one_per_form(by, dears)[:ALL_MAX]:
-        room -= len(dear.shape)
+    for request in _one_per_form(by, requests)[:ALL_MAX]:
+        room -= len(request.shape)
         if room < 0:
             break
-        kept.append(dear)
-    return tuple(kept)
+        chosen.append(request)
+    return tuple(chosen)
 
 
-def _keep_most_expensive(by: By, forms: dict[int, ExpensiveRequest], dear: ExpensiveRequest) -> None:
-    known = forms.get(dear.form)
-    if known is None or _cost(by, known) < _cost(by, dear):
-        forms[dear.form] = dear
+def _keep_most_expensive(by: By, forms: dict[int, ExpensiveRequest], request: ExpensiveRequest) -> None:
+    known = forms.get(request.form)
+    if known is None or _cost(by, known) < _cost(by, request):
+        forms[request.form] = request
         if len(forms) > EACH_MAX:
             del forms[min(forms, key=lambda form: _cost(by, forms[form]))]
 
 
-def _sum_units(touches: Sequence[ItemAccess]) -> tuple[RequestUnits, ...]:
+def _sum_units(accesses: Sequence[ItemAccess]) -> tuple[RequestUnits, ...]:
     """Return the units of a request by place; the key where all of a place's units are one key's."""
-    found: dict[tuple[str, str | None], RequestUnits] = {}
-    for touch in touches:
-        if not touch.reads and not touch.writes:
+    sums: dict[tuple[str, str | None], RequestUnits] = {}
+    for access in accesses:
+        if not access.reads and not access.writes:
             continue
-        place = touch.table, touch.index_name
-        known = found.get(place)
+        place = access.table, access.index_name
+        known = sums.get(place)
         if known is None:
-            if len(found) >= TOUCHES_MAX:
+            if len(sums) >= TOUCHES_MAX:
                 continue
-            found[place] = RequestUnits(*place, touch.reads, touch.writes, touch.key)
+            sums[place] = RequestUnits(*place, access.reads, access.writes, access.key)
         else:
-            key = known.key if known.key == touch.key else None
-            found[place] = RequestUnits(*place, known.reads + touch.reads, known.writes + touch.writes, key)
-    return tuple(found.values())
+            key = known.key if known.key == access.key else None
+            sums[place] = RequestUnits(*place, known.reads + access.reads, known.writes + access.writes, key)
+    return tuple(sums.values())
 
 
 _READ_BYTES = 4 * 1024
@@ -261,56 +266,58 @@ _LARGE_ITEM_UNITS = 4.0
 _SLOW_S = 0.05
 
 
-def explain_request(dear: ExpensiveRequest, request: Mapping[str, Any]) -> tuple[str, ...]:
+def explain_request(expensive: ExpensiveRequest, request: Mapping[str, Any]) -> tuple[str, ...]:
     """Return what made a request dear, the weightiest first; none if it was an ordinary one."""
-    operation = dear.kind.operation
-    reads = sum(place.reads for place in dear.consumed)
-    writes = sum(place.writes for place in dear.consumed)
+    operation = expensive.kind.operation
+    reads = sum(place.reads for place in expensive.consumed)
+    writes = sum(place.writes for place in expensive.consumed)
     consistent = request.get("ConsistentRead") is True
-    found: list[str] = []
+    reasons: list[str] = []
     if operation == "Scan":
-        found.append(
+        reasons.append(
             f"A scan reads everything that it passes: {_read_size(reads, consistent=consistent)} here."
         )
     if operation == "Query" and reads >= _MANY:
-        found.append(
+        reasons.append(
             f"A page of {_read_size(reads, consistent=consistent)}: a query is charged for all that its key "
             "condition selects."
         )
     if request.get("FilterExpression") is not None:
-        found.append("The filter is applied after the units are counted: what it drops was paid for.")
+        reasons.append("The filter is applied after the units are counted: what it drops was paid for.")
     if request.get("ProjectionExpression") is not None and reads >= _MANY:
-        found.append("A projection narrows what is sent, and not what is charged.")
+        reasons.append("A projection narrows what is sent, and not what is charged.")
     if consistent and reads:
-        found.append("A strongly consistent read costs twice what an eventually consistent one does.")
+        reasons.append("A strongly consistent read costs twice what an eventually consistent one does.")
     if operation.startswith("Transact") or operation == "ExecuteTransaction":
-        found.append("In a transaction every unit counts twice.")
-    if operation.startswith(("Batch", "Transact")) and dear.items > 1:
-        found.append(f"It is of {dear.items:,} items; a batch saves calls and no units.")
-    found += _explain_writes(dear, writes)
-    if dear.fault is not None:
-        found.append(f"It was refused: {dear.fault}.")
-    if dear.took_s >= _SLOW_S:
-        found.append(f"It took {dear.took_s * 1000:,.0f} ms, waiting for others and for the disk among them.")
-    return tuple(found)
+        reasons.append("In a transaction every unit counts twice.")
+    if operation.startswith(("Batch", "Transact")) and expensive.items > 1:
+        reasons.append(f"It is of {expensive.items:,} items; a batch saves calls and no units.")
+    reasons += _explain_writes(expensive, writes)
+    if expensive.fault is not None:
+        reasons.append(f"It was refused: {expensive.fault}.")
+    if expensive.took_s >= _SLOW_S:
+        reasons.append(
+            f"It took {expensive.took_s * 1000:,.0f} ms, waiting for others and for the disk among them."
+        )
+    return tuple(reasons)
 
 
-def _explain_writes(dear: ExpensiveRequest, writes: float) -> list[str]:
-    found = []
-    indexes = [place for place in dear.consumed if place.index is not None and place.writes]
+def _explain_writes(expensive: ExpensiveRequest, writes: float) -> list[str]:
+    reasons = []
+    indexes = [place for place in expensive.consumed if place.index is not None and place.writes]
     if indexes:
         share = sum(place.writes for place in indexes)
         names = ", ".join(dict.fromkeys(place.index or "" for place in indexes))
-        found.append(
+        reasons.append(
             f"{share:g} of {writes:g} write units go to {len(indexes)} "
             f"{'index' if len(indexes) == 1 else 'indexes'} ({names})."
         )
-    own = sum(place.writes for place in dear.consumed if place.index is None)
-    if dear.items == 1 and own >= _LARGE_ITEM_UNITS:
-        found.append(
+    own = sum(place.writes for place in expensive.consumed if place.index is None)
+    if expensive.items == 1 and own >= _LARGE_ITEM_UNITS:
+        reasons.append(
             f"The item is large: a write unit is {_WRITE_BYTES // 1024} KB of all of it, however little changes."
         )
-    return found
+    return reasons
 
 
 def _read_size(units: float, *, consistent: bool) -> str:

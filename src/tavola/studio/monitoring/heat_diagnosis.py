@@ -9,9 +9,194 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Literal
 
-from tavola.studio.monitoring.heat_traffic import Access, KeyHeat, Traffic
+from tavola.limits import PARTITION_READS_PER_S, PARTITION_WRITES_PER_S
+from tavola.studio.monitoring.heat_keys import KEYS_SHOWN, key_totals, named_keys, sample_keys
+from tavola.studio.monitoring.heat_recorder import HeatWindow
+from tavola.studio.monitoring.heat_slots import METRICS, SCALES, HeatSlot
+from tavola.studio.monitoring.key_order import Keys
+
+Access = Literal["reads", "writes"]
+
+_READING = frozenset({"BatchGetItem", "GetItem", "Query", "Scan", "TransactGetItems"})
+_SCANNING = frozenset({"BatchExecuteStatement", "ExecuteStatement", "Scan"})  # where they name no key
+
+
+@dataclass(frozen=True, slots=True)
+class KeyHeat:
+    """What one key had: in all, in its busiest second, and when."""
+
+    label: str
+    total: float
+    peak: float  # units a second
+    first_s: float
+    last_s: float
+    centre_s: float
+    stands_for: float = 1.0  # keys: more than itself, if it is one of a sample
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Reads or writes of a place in a window, by key in key order and by time."""
+
+    access: Access
+    window_s: int
+    keys: tuple[KeyHeat, ...]  # all, or a fair sample of very many
+    columns: tuple[float, ...]  # units a second, from the first activity to the last
+    column_s: int
+    total: float
+    count: int  # keys that have a name
+    named: float  # what they had
+    scanned: float = 0.0  # of the total, by scans
+    leader: float = 0.0  # the share that the first of each moment has
+    throttled: float = 0.0  # requests
+    throttled_key: str | None = None
+    throttled_share: float = 0.0
+    operations: float = 0.0  # in the moments that have some of it
+    asked_s: int = 0  # the time that is looked at, with what is quiet of it
+
+    @property
+    def limit(self) -> int:
+        """Units a second that one partition takes."""
+        return PARTITION_READS_PER_S if self.access == "reads" else PARTITION_WRITES_PER_S
+
+    @property
+    def units(self) -> str:
+        """What is counted."""
+        return "read units" if self.access == "reads" else "write units"
+
+
+def window_traffic(window: HeatWindow, keys: Keys, access: Access) -> Traffic:
+    """Return the reads or writes of a window, as the detectors look at them."""
+    at = METRICS[access]
+    # Of very many keys only some are followed; what all of them had is added up without their times.
+    all_had = key_totals(window, access) if len(named_keys(window)) > KEYS_SHOWN else None
+    sample = sample_keys(all_had or {})
+    cells: dict[bytes, list[float]] = {}  # total, peak, first, last, moment
+    refused: dict[bytes | None, float] = {}
+    taken: dict[int, float] = {}
+    total = scanned = led = operations = 0.0
+    for timed in window.slots:
+        slot = timed.slot
+        if slot.sums.throttles:
+            _add_throttles(window, slot, access, refused)
+        if not slot.sums[at]:
+            continue
+        total += slot.sums[at]
+        operations += slot.sums.operations
+        taken[slot.start] = taken.get(slot.start, 0.0) + slot.sums[at]
+        here = _by_key(slot, access)
+        if here.pop(None, 0.0):
+            scanned += _scanned_units(window, slot, access)
+        led += max(here.values(), default=0.0)
+        if all_had is not None:
+            here = {key: units for key, units in here.items() if key in sample.keys}
+        _follow(cells, here, slot.start, timed.span_s)
+    if all_had is None:
+        count, named, times = len(cells), sum(cell[0] for cell in cells.values()), 1.0
+    else:
+        count, named = len(all_had), sum(all_had.values())
+        heavy = sum(all_had.get(key, 0.0) for key in sample.heavy)
+        sampled = sum(cell[0] for key, cell in cells.items() if key not in sample.heavy)
+        times = (named - heavy) / sampled if sampled else 1.0
+    throttles = sum(refused.values())
+    refused.pop(None, None)
+    worst = max(((amount, key) for key, amount in refused.items() if key is not None), default=None)
+    span = max((timed.span_s for timed in window.slots), default=1)
+    return Traffic(
+        access=access,
+        window_s=_active_s(window),
+        keys=tuple(
+            KeyHeat(keys.label(key), cell[0], cell[1], cell[2], cell[3], cell[4] / cell[0], stands_for)
+            for key in sorted(cells, key=keys.order)
+            for cell, stands_for in ((cells[key], 1.0 if key in sample.heavy else times),)
+        ),
+        columns=_columns(taken, span),
+        column_s=span,
+        total=total,
+        scanned=scanned,
+        leader=led / total if total else 0.0,
+        throttled=throttles,
+        throttled_key=None if worst is None else keys.label(worst[1]),
+        throttled_share=0.0 if worst is None else worst[0] / throttles,
+        count=count,
+        named=named,
+        operations=operations,
+        asked_s=window.to_s - window.from_s,
+    )
+
+
+def _by_key(slot: HeatSlot, access: Access) -> dict[bytes | None, float]:
+    """Return what each key had in a slot, by all operations together."""
+    scale, amounts = SCALES[access], slot.lane(access)
+    had = [value * scale for value in amounts if value]
+    named = list(compress(slot.keys, amounts))
+    by_key = dict(zip(named, had, strict=True))
+    if len(by_key) < len(named):
+        by_key = dict.fromkeys(named, 0.0)
+        for key, units in zip(named, had, strict=True):
+            by_key[key] += units
+    return by_key
+
+
+def _follow(
+    cells: dict[bytes, list[float]], here: dict[bytes | None, float], start: int, span_s: int
+) -> None:
+    """Add a slot to what is known of each key."""
+    known = cells.get
+    middle, last = start + (span_s - 1) / 2, start + span_s - 1
+    for key, units in here.items():
+        cell = known(key)  # type: ignore[arg-type]  # what has no key was taken out
+        if cell is None:
+            cells[key] = [units, units / span_s, start, last, units * middle]  # type: ignore[index]
+        else:
+            cell[0] += units
+            if units > cell[1] * span_s:
+                cell[1] = units / span_s
+            cell[3] = last
+            cell[4] += units * middle
+
+
+def _scanned_units(window: HeatWindow, slot: HeatSlot, access: Access) -> float:
+    return sum(
+        reads if access == "reads" else writes
+        for key, operation, _, reads, writes, _ in slot.entries()
+        if key is None and window.operations[operation] in _SCANNING
+    )
+
+
+def _add_throttles(
+    window: HeatWindow, slot: HeatSlot, access: Access, refused: dict[bytes | None, float]
+) -> None:
+    """Add up refused requests by key; None for those of no key that is known."""
+    for key, operation, _, _, _, throttles in slot.entries():
+        if throttles and (window.operations[operation] in _READING) == (access == "reads"):
+            refused[key] = refused.get(key, 0.0) + throttles
+    for operation, sums in slot.rest.items():
+        if (window.operations[operation] in _READING) == (access == "reads"):
+            refused[None] = refused.get(None, 0.0) + sums.throttles
+
+
+def _active_s(window: HeatWindow) -> int:
+    """Return the time from the first activity to the last."""
+    if not window.slots:
+        return 0
+    last = window.slots[-1]
+    return last.slot.start + last.span_s - window.slots[0].slot.start
+
+
+def _columns(taken: dict[int, float], span: int) -> tuple[float, ...]:
+    """Return the units a second of equal stretches, those with nothing in them too."""
+    if not taken:
+        return ()
+    first, last = min(taken) // span, max(taken) // span
+    totals = [0.0] * (last - first + 1)
+    for start, units in taken.items():
+        totals[start // span - first] += units / span
+    return tuple(totals)
+
 
 Kind = Literal[
     "throttled", "hot-key", "scan-heavy", "sequential", "moving-key", "burst", "skewed", "even", "few", "idle"
@@ -52,29 +237,31 @@ class HeatFinding:
 def diagnose(traffics: Sequence[Traffic]) -> tuple[HeatFinding, ...]:
     """Return what there is to say, the most urgent first; never nothing."""
     enough = any(not few(traffic) for traffic in traffics)
-    found = [
+    findings = [
         finding
         for traffic in traffics
         for detect in ((throttled,) if few(traffic) else DETECTORS)
         if traffic.total or traffic.throttled
         if (finding := detect(traffic)) is not None
     ]
-    if not found:
-        asked = [
+    if not findings:
+        amounts = [
             f"{traffic.total:,.1f} {traffic.units}".replace(".0 ", " ")
             for traffic in traffics
             if traffic.total
         ]
-        if not asked:
+        if not amounts:
             return (HeatFinding("idle", None, "Nothing was asked in this time."),)
         if not enough:
-            told = f"{' and '.join(asked)} were consumed: too little traffic to say more."
-            return (HeatFinding("few", None, told),)
-        return (HeatFinding("even", None, f"{' and '.join(asked)} were consumed, and nothing stands out."),)
+            sentence = f"{' and '.join(amounts)} were consumed: too little traffic to say more."
+            return (HeatFinding("few", None, sentence),)
+        return (HeatFinding("even", None, f"{' and '.join(amounts)} were consumed, and nothing stands out."),)
     loud = {traffic.access: traffic.total for traffic in traffics}
-    found.sort(key=lambda each: (_URGENCY.index(each.kind), -loud.get(each.access or "reads", 0.0)))
-    worse = {each.access for each in found if each.kind in ("hot-key", "moving-key", "skewed", "sequential")}
-    return tuple(each for each in found if each.kind != "even" or each.access not in worse)
+    findings.sort(key=lambda each: (_URGENCY.index(each.kind), -loud.get(each.access or "reads", 0.0)))
+    worse = {
+        each.access for each in findings if each.kind in ("hot-key", "moving-key", "skewed", "sequential")
+    }
+    return tuple(each for each in findings if each.kind != "even" or each.access not in worse)
 
 
 def few(traffic: Traffic) -> bool:
@@ -87,10 +274,12 @@ def throttled(traffic: Traffic) -> HeatFinding | None:
     """Requests were refused for want of throughput."""
     if not traffic.throttled:
         return None
-    told = f"{traffic.throttled:,.0f} {_request(traffic)} throttled"
+    sentence = f"{traffic.throttled:,.0f} {_request(traffic)} throttled"
     if traffic.throttled_key is not None:
-        told += f", {_percent(traffic.throttled_share)} of them on {traffic.throttled_key}"
-    return HeatFinding("throttled", traffic.access, f"{told}.", traffic.throttled_key, limit=traffic.limit)
+        sentence += f", {_percent(traffic.throttled_share)} of them on {traffic.throttled_key}"
+    return HeatFinding(
+        "throttled", traffic.access, f"{sentence}.", traffic.throttled_key, limit=traffic.limit
+    )
 
 
 def hot_key(traffic: Traffic) -> HeatFinding | None:
@@ -102,9 +291,9 @@ def hot_key(traffic: Traffic) -> HeatFinding | None:
     if count > 1 and share < max(_HOT_SHARE, min(0.75, 2.5 / count)):
         return None
     takes = f"{top.label} takes {_percent(share)} of {traffic.access}"
-    told = f"{takes}: {_limited(traffic, top.peak)}"
+    sentence = f"{takes}: {_limited(traffic, top.peak)}"
     factor = traffic.limit / top.peak
-    return HeatFinding("hot-key", traffic.access, told, top.label, share, top.peak, traffic.limit, factor)
+    return HeatFinding("hot-key", traffic.access, sentence, top.label, share, top.peak, traffic.limit, factor)
 
 
 def _limited(traffic: Traffic, peak: float) -> str:
@@ -122,10 +311,10 @@ def scan_heavy(traffic: Traffic) -> HeatFinding | None:
     share = traffic.scanned / traffic.total if traffic.total else 0.0
     if traffic.access != "reads" or share < _SCAN_SHARE:
         return None
-    told = (
+    sentence = (
         f"Scans take {_percent(share)} of reads: an index or a key that answers the question would read less."
     )
-    return HeatFinding("scan-heavy", "reads", told, share=share)
+    return HeatFinding("scan-heavy", "reads", sentence, share=share)
 
 
 def sequential(traffic: Traffic) -> HeatFinding | None:
@@ -155,18 +344,20 @@ def _sequence(traffic: Traffic, keys: Sequence[KeyHeat], total: float, *, rising
         count = f"{len(keys):,}"
         if len(traffic.keys) < traffic.count:
             count = f"about {round(sum(key.stands_for for key in keys), -2):,.0f}"
-        told = (
+        sentence = (
             f"Keys come in order ({named}, {count} keys with {_percent(share)} of {traffic.access}): a diagonal. "
             "The hash spreads them over partitions, so none gets hot by it."
         )
-        return HeatFinding("sequential", traffic.access, told, named, share)
+        return HeatFinding("sequential", traffic.access, sentence, named, share)
     peak = max(key.peak for key in keys)
     factor = traffic.limit / peak
-    told = (
+    sentence = (
         f"Traffic moves from key to key in order ({named}): at any time one key takes {_percent(traffic.leader)} of "
         f"{traffic.access}, {_limited(traffic, peak)}"
     )
-    return HeatFinding("moving-key", traffic.access, told, named, traffic.leader, peak, traffic.limit, factor)
+    return HeatFinding(
+        "moving-key", traffic.access, sentence, named, traffic.leader, peak, traffic.limit, factor
+    )
 
 
 def burst(traffic: Traffic) -> HeatFinding | None:
@@ -179,12 +370,12 @@ def burst(traffic: Traffic) -> HeatFinding | None:
     share, mean = sum(top) / sum(columns), sum(columns) / len(columns)
     if share < _BURST_SHARE or top[0] < 4 * mean:
         return None
-    told = (
+    sentence = (
         f"It comes in bursts: {few * traffic.column_s:,} s of {len(columns) * traffic.column_s:,} s have "
         f"{_percent(share)} of {traffic.access}, {_times(top[0] / mean)} the mean at the highest "
         f"({_rate(top[0])} {traffic.units} a second)."
     )
-    return HeatFinding("burst", traffic.access, told, share=share, rate=top[0])
+    return HeatFinding("burst", traffic.access, sentence, share=share, rate=top[0])
 
 
 def skewed(traffic: Traffic) -> HeatFinding | None:
@@ -196,12 +387,19 @@ def skewed(traffic: Traffic) -> HeatFinding | None:
     share = sum(sorted((key.total for key in traffic.keys), reverse=True)[:few]) / traffic.total
     if share < 3 * few / count:
         return None
-    told = (
+    sentence = (
         f"{few:,} of {count:,} keys take {_percent(share)} of {traffic.access}; the hottest ({top.label}) takes "
         f"{_percent(top.total / traffic.total)}."
     )
     return HeatFinding(
-        "skewed", traffic.access, told, top.label, share, top.peak, traffic.limit, traffic.limit / top.peak
+        "skewed",
+        traffic.access,
+        sentence,
+        top.label,
+        share,
+        top.peak,
+        traffic.limit,
+        traffic.limit / top.peak,
     )
 
 
@@ -214,12 +412,12 @@ def even(traffic: Traffic) -> HeatFinding | None:
     # Chance alone lets the luckiest of many keys have some more than the mean.
     if top.total > max(_EVEN * mean, mean + 5 * mean**0.5 + 4):
         return None
-    told = (
+    sentence = (
         f"Even: {count:,} keys share the {traffic.access}, and the busiest ({top.label}) takes "
         f"{_percent(top.total / traffic.total)}."
     )
     return HeatFinding(
-        "even", traffic.access, told, top.label, top.total / traffic.total, top.peak, traffic.limit
+        "even", traffic.access, sentence, top.label, top.total / traffic.total, top.peak, traffic.limit
     )
 
 

@@ -45,7 +45,7 @@ class KeyAccesses:
 def named_keys(window: HeatWindow) -> set[bytes]:
     """Return the partition keys that a window names."""
     names: set[bytes | None] = set()
-    names.update(*(stretch.slot.keys for stretch in window.slots))
+    names.update(*(timed.slot.keys for timed in window.slots))
     names.discard(None)
     return names  # type: ignore[return-value]  # what has no key was taken out
 
@@ -65,12 +65,12 @@ def key_weights(window: HeatWindow) -> dict[bytes, float]:
     """Return how heavy each named partition key is, all metrics together."""
     weights: dict[bytes, float] = {}
     known = weights.get
-    for stretch in window.slots:
-        slot = stretch.slot
+    for timed in window.slots:
+        slot = timed.slot
         lanes = [slot.lane(metric) for metric in METRICS if slot.sums[METRICS[metric]]]
-        for key, asked in zip(slot.keys, map(sum, zip(*lanes, strict=True)), strict=True):
+        for key, weight in zip(slot.keys, map(sum, zip(*lanes, strict=True)), strict=True):
             if key is not None:
-                weights[key] = known(key, 0) + asked
+                weights[key] = known(key, 0) + weight
     return weights
 
 
@@ -83,11 +83,11 @@ def key_totals(window: HeatWindow, metric: Metric) -> dict[bytes, float]:
     """Return what each named key had of a metric."""
     totals: dict[bytes | None, int] = {}
     known = totals.get
-    for stretch in window.slots:
-        slot = stretch.slot
+    for timed in window.slots:
+        slot = timed.slot
         if slot.sums[METRICS[metric]]:
-            lane = slot.lane(metric)
-            for key, value in zip(compress(slot.keys, lane), filter(None, lane), strict=True):
+            amounts = slot.lane(metric)
+            for key, value in zip(compress(slot.keys, amounts), filter(None, amounts), strict=True):
                 totals[key] = known(key, 0) + value
     totals.pop(None, None)
     scale = SCALES[metric]
@@ -106,8 +106,8 @@ def hottest_keys(
     cells: dict[bytes, dict[int, HeatCounts]] = {key: {} for key in order}
     errors = dict.fromkeys(order, 0.0)
     at = METRICS[metric]
-    for stretch in window.slots:
-        slot = stretch.slot
+    for timed in window.slots:
+        slot = timed.slot
         named = chosen.intersection(slot.keys)
         if named:
             for key, operation, *sums in compress(slot.entries(), map(named.__contains__, slot.keys)):
@@ -134,30 +134,30 @@ def hottest_items(
 ) -> list[KeyAccesses]:
     """Return the whole keys that had most; none where partition keys are whole."""
     totals: dict[bytes, HeatCounts] = {}
-    for stretch in window.slots:
-        for key, sums in stretch.slot.items:
+    for timed in window.slots:
+        for key, sums in timed.slot.items:
             add_to(totals, key, sums)
     at = METRICS[metric]
-    wanted = {key: cell[at] for key, cell in totals.items() if cell[at]}
+    amounts = {key: cell[at] for key, cell in totals.items() if cell[at]}
     if among is not None:
         # A whole key begins with its partition's, and partitions are of few lengths.
         partitions = frozenset(among)
         lengths = {len(partition) for partition in partitions}
-        wanted = {
+        amounts = {
             key: value
-            for key, value in wanted.items()
+            for key, value in amounts.items()
             if not partitions.isdisjoint(map(key.__getitem__, map(slice, repeat(0, len(lengths)), lengths)))
         }
-    order = heaviest(wanted, count)
+    order = heaviest(amounts, count)
     errors = dict.fromkeys(order, 0.0)
-    for stretch in window.slots:
-        slot = stretch.slot
+    for timed in window.slots:
+        slot = timed.slot
         if slot.items_floor[at]:
             named = {key for key, _ in slot.items} if slot.items_exact else frozenset[bytes]()
             for key in order:
                 if key not in named:
                     errors[key] += slot.items_floor[at]
-    return [KeyAccesses(key, wanted[key], errors[key], _sums(totals[key])) for key in order]
+    return [KeyAccesses(key, amounts[key], errors[key], _sums(totals[key])) for key in order]
 
 
 def _sums(cell: HeatCounts) -> HeatSums:
@@ -165,5 +165,5 @@ def _sums(cell: HeatCounts) -> HeatSums:
 
 
 def _by_operation(window: HeatWindow, cells: dict[int, HeatCounts], at: int) -> tuple[tuple[str, float], ...]:
-    told = [(window.operations[number], cell[at]) for number, cell in cells.items() if cell[at]]
-    return tuple(sorted(told, key=lambda each: (-each[1], each[0])))
+    operations = [(window.operations[number], cell[at]) for number, cell in cells.items() if cell[at]]
+    return tuple(sorted(operations, key=lambda each: (-each[1], each[0])))

@@ -84,7 +84,7 @@ class HeatLayer:
 def column_s(window: HeatWindow) -> int:
     """Return how long a column is: long enough for the slots there are, and for the columns that fit."""
     needed = max(1, -(-(window.to_s - window.from_s) // COLUMNS_MAX))
-    spans = (stretch.span_s for stretch in window.slots)
+    spans = (timed.span_s for timed in window.slots)
     least = max(needed, max(spans, default=1))
     return next((neat for neat in _NEAT if neat >= least), -(-least // 3600) * 3600)
 
@@ -96,15 +96,15 @@ def build_layout(
     most = KEYS_SHOWN if within is None else _KEYS_WITHIN
     names = named_keys(window)
     weights = key_weights(window) if len(names) > min(most, rows_max) else {}
-    shown = ShownKeys(frozenset(names)) if len(names) <= most else sample_keys(weights, most)
+    sampled = ShownKeys(frozenset(names)) if len(names) <= most else sample_keys(weights, most)
     tail: list[HeatRow] = []
     if within is None:
-        if shown.cut is not None or any(stretch.slot.rest for stretch in window.slots):
+        if sampled.cut is not None or any(timed.slot.rest for timed in window.slots):
             tail.append(HeatRow("rest", "other keys, too many to name"))
-        if any(stretch.slot.has_keyless for stretch in window.slots):
+        if any(timed.slot.has_keyless for timed in window.slots):
             tail.append(HeatRow("none", "no single key, as of scans"))
     room = max(1, rows_max - len(tail))
-    ordered = sorted((keys.order(key), key) for key in shown.keys)
+    ordered = sorted((keys.order(key), key) for key in sampled.keys)
     if within is not None:
         low = bisect_left(ordered, within[0], key=itemgetter(0))
         ordered = ordered[low : bisect_right(ordered, within[1], key=itemgetter(0))]
@@ -114,7 +114,7 @@ def build_layout(
         rows = _shared_rows(ordered, weights or key_weights(window), keys, room)
     shared = len(ordered) > room
     return HeatLayout(
-        column_s(window), (*rows, *tail), len(rows), shared, replace(shown, keys=frozenset()), within
+        column_s(window), (*rows, *tail), len(rows), shared, replace(sampled, keys=frozenset()), within
     )
 
 
@@ -201,13 +201,13 @@ def extend_layout(
     """
     places = RowLookup(layout, keys)
     missing: dict[bytes, Order] = {}
-    for stretch in window.slots:
-        for key in stretch.slot.keys:
+    for timed in window.slots:
+        for key in timed.slot.keys:
             if places[key] is None:
                 if key is None:
                     return None
                 missing[key] = keys.order(key)
-        if stretch.slot.rest and layout.rest_row is None and layout.within is None:
+        if timed.slot.rest and layout.rest_row is None and layout.within is None:
             return None
     if not missing:
         return layout, ()
@@ -216,8 +216,8 @@ def extend_layout(
     added = set(missing.values())
     fresh = [HeatRow("key", keys.label(key), order, order, 1) for key, order in missing.items()]
     keyed = sorted((*layout.rows[: layout.keyed], *fresh), key=lambda row: row.first)
-    found = tuple(at for at, row in enumerate(keyed) if row.first in added)
-    return replace(layout, rows=(*keyed, *layout.rows[layout.keyed :]), keyed=len(keyed)), found
+    new_rows = tuple(at for at, row in enumerate(keyed) if row.first in added)
+    return replace(layout, rows=(*keyed, *layout.rows[layout.keyed :]), keyed=len(keyed)), new_rows
 
 
 def first_column_s(layout: HeatLayout, at_s: int) -> int:
@@ -243,7 +243,7 @@ def paint_cells(window: HeatWindow, layout: HeatLayout, keys: Keys, metric: Metr
     scale, place = SCALES[metric], METRICS[metric]
     rest_row = layout.rest_row
     row_of = RowLookup(layout, keys).__getitem__
-    busy = (stretch.slot for stretch in window.slots if stretch.slot.sums[place])
+    busy = (timed.slot for timed in window.slots if timed.slot.sums[place])
     for column, slots in groupby(busy, lambda slot: column_of(layout, window, slot)):
         line = [0] * (height + 1)  # what is not on the map goes into the last
         for slot in slots:

@@ -12,16 +12,19 @@ a time. What it gives up: the identity of light keys, and of old ones when memor
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import chain, pairwise
+from typing import Any
 
 import msgspec
 
-from tavola.clock import Clock
+from tavola.clock import Clock, ManualClock
 from tavola.engine import ItemAccess
+from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.arns import Scope, table_arn
-from tavola.protocol.faults import THROTTLING_CODES, Fault
+from tavola.protocol.faults import THROTTLING_CODES, Fault, ThrottlingFault
 from tavola.studio.monitoring.heat_slots import (
     KEYS_KEPT,
     HeatCounts,
@@ -84,15 +87,15 @@ class HeatWindow:
     @property
     def sums(self) -> HeatSums:
         """What was asked in all."""
-        return sum((stretch.slot.sums for stretch in self.slots), HeatSums())
+        return sum((timed.slot.sums for timed in self.slots), HeatSums())
 
 
 def window_part(window: HeatWindow, from_s: int, to_s: int) -> HeatWindow:
     """Return what a window has from a second up to another."""
-    found = [
+    slots = [
         each for each in window.slots if each.slot.start < to_s and each.slot.start + each.span_s > from_s
     ]
-    return replace(window, from_s=from_s, to_s=to_s, slots=tuple(found))
+    return replace(window, from_s=from_s, to_s=to_s, slots=tuple(slots))
 
 
 class _TargetHeat:
@@ -124,22 +127,22 @@ class _TargetHeat:
             for key, cell in by_key.items():
                 partition = None if key is None else self._partition(key)
                 if key is None or partition is None or len(partition) == len(key):
-                    standing = mine.setdefault(key, cell)
+                    existing = mine.setdefault(key, cell)
                 else:
                     whole[key] = cell
-                    standing = mine.setdefault(partition, [0.0, 0.0, 0.0, 0.0])
-                if standing is not cell:
-                    standing[0] += cell[0]
-                    standing[1] += cell[1]
-                    standing[2] += cell[2]
-                    standing[3] += cell[3]
+                    existing = mine.setdefault(partition, [0.0, 0.0, 0.0, 0.0])
+                if existing is not cell:
+                    existing[0] += cell[0]
+                    existing[1] += cell[1]
+                    existing[2] += cell[2]
+                    existing[3] += cell[3]
             cells[numbers[operation]] = mine
             items.append(whole)
-        found = build_slot(int(self.until_s) - 1, cells, *heaviest_items(items))
+        slot = build_slot(int(self.until_s) - 1, cells, *heaviest_items(items))
         known = self.known if len(self.known) < _KNOWN_MAX else {}
-        found.keys = tuple(map(known.setdefault, found.keys, found.keys))
+        slot.keys = tuple(map(known.setdefault, slot.keys, slot.keys))
         self.known = known
-        return found
+        return slot
 
     def _partition(self, key: bytes) -> bytes:
         if not self.parts:
@@ -154,11 +157,11 @@ class _TargetHeat:
         """Put what is open into its slot."""
         if not self.open_keys:
             return
-        made = self.gathered(numbers)
+        slot = self.gathered(numbers)
         seconds = self.tiers[0]
-        if seconds and seconds[-1].start == made.start:
-            made = merge_slots(made.start, (seconds.pop(), made), KEYS_KEPT)
-        seconds.append(made)
+        if seconds and seconds[-1].start == slot.start:
+            slot = merge_slots(slot.start, (seconds.pop(), slot), KEYS_KEPT)
+        seconds.append(slot)
         self.open = {}
         self.open_keys = 0
 
@@ -222,12 +225,12 @@ class HeatRecorder:
         scope: Scope,
         began_s: float,
         took_s: float,
-        touches: Sequence[ItemAccess],
+        accesses: Sequence[ItemAccess],
         fault: Fault | None,
         body: bytes,
     ) -> None:
         """Count a call."""
-        if not touches:
+        if not accesses:
             if fault is None:
                 if operation in ("DeleteTable", "UpdateTable"):
                     self._forget(operation, scope, body)
@@ -235,7 +238,7 @@ class HeatRecorder:
                 self._note_unplaced(operation, scope, began_s, body)
             return
         places = self._places
-        for table, index, key, reads, writes, entry in touches:
+        for table, index, key, reads, writes, entry in accesses:
             place = places.get((table, index))
             if place is None:
                 place = self._place(table, index)
@@ -266,17 +269,17 @@ class HeatRecorder:
     def window(self, table: str, index: str | None, from_s: int, to_s: int) -> HeatWindow:
         """Return what is known of a place from a second up to another; what overlaps them is there whole."""
         place = self._places.get((table, index))
-        found: list[TimedSlot] = []
+        timed_slots: list[TimedSlot] = []
         if place is not None:
             place.close(self._numbers)
             place.age(int(self._clock.now()))
             for tier, slots in reversed(tuple(zip(TIERS, place.tiers, strict=True))):
-                found += [
+                timed_slots += [
                     TimedSlot(slot, tier.span_s)
                     for slot in slots
                     if slot.start < to_s and slot.start + tier.span_s > from_s
                 ]
-        return HeatWindow(table, index, from_s, to_s, tuple(found), tuple(self._operations))
+        return HeatWindow(table, index, from_s, to_s, tuple(timed_slots), tuple(self._operations))
 
     def earliest_s(self, table: str, index: str | None) -> int | None:
         """Return when the oldest that is known of a place began."""
@@ -294,8 +297,8 @@ class HeatRecorder:
         if len(self._places) >= PLACES_MAX:
             oldest = min(self._places, key=lambda at: (self._places[at].touched_s, at[0], at[1] or ""))
             del self._places[oldest]
-        made = self._places[table, index] = _TargetHeat(0 if self._hashed else None)
-        return made
+        target = self._places[table, index] = _TargetHeat(0 if self._hashed else None)
+        return target
 
     def _turn(self, place: _TargetHeat, now_s: float) -> None:
         if now_s < place.since_s:
@@ -382,3 +385,106 @@ def _named(body: bytes) -> _Named:
 
 def _arn(scope: Scope, name: str) -> str:
     return name if name.startswith("arn:") else table_arn(scope, name)
+
+
+def record_log(records: Iterable[Mapping[str, Any]]) -> tuple[HeatRecorder, int | None]:
+    """Return what records say, the oldest first, and the last second that they tell of; places by table name.
+
+    A record that is not as the server writes it is passed over.
+    """
+    clock = ManualClock(0.0)
+    recorder = HeatRecorder(clock, hashed=True)
+    last: int | None = None
+    for record in records:
+        at_s = _second(record.get("eventTime"))
+        operation = record.get("eventName")
+        if at_s is None or not isinstance(operation, str):
+            continue
+        refused = record.get("errorCode") in THROTTLING_CODES
+        if record.get("errorCode") is not None and not refused:
+            continue
+        accesses = _log_accesses(record, refused=refused)
+        if accesses:
+            fault: Fault | None = ThrottlingFault("Throughput was exceeded.", []) if refused else None
+            recorder.note(operation, DEFAULT_SCOPE, at_s, 0.0, accesses, fault, b"")
+            last = at_s if last is None else max(last, at_s)
+            clock.set(float(last))
+    return recorder, last
+
+
+class _LogTarget(msgspec.Struct, rename="camel"):
+    """A table or index that a record names, and the hashes of keys."""
+
+    table_name: str = ""
+    index_name: str | None = None
+    keys: list[str] | None = None
+    tables: list[_LogTarget] | None = None  # of a call of several, each by itself
+
+
+class _LogUnits(msgspec.Struct):
+    """What was consumed at one place."""
+
+    table: str
+    index: str | None = None
+    reads: float | None = None
+    writes: float | None = None
+
+
+class _LogDetails(msgspec.Struct):
+    """What a record says beside the request."""
+
+    consumed: list[_LogUnits] | None = None
+
+
+def _log_accesses(record: Mapping[str, Any], *, refused: bool) -> list[ItemAccess]:
+    try:
+        target = msgspec.convert(record.get("requestParameters") or {}, _LogTarget)
+        more = msgspec.convert(record.get("additionalEventData") or {}, _LogDetails)
+    except msgspec.ValidationError:
+        return []
+    named: dict[tuple[str, str | None], list[bytes]] = {
+        (place.table_name, place.index_name): [key.encode() for key in place.keys or ()]
+        for place in target.tables or (target,)
+        if place.table_name
+    }
+    if refused:
+        return [
+            ItemAccess(table, index, key, 0.0, 0.0)
+            for (table, index), keys in named.items()
+            for key in keys or (None,)
+        ]
+    accesses: list[ItemAccess] = []
+    for each in more.consumed or ():
+        keys = named.get((each.table, each.index), [])
+        accesses += _divide_units(each.table, each.index, keys, each.reads or 0.0, each.writes or 0.0)
+    return accesses
+
+
+def _divide_units(
+    table: str, index: str | None, keys: list[bytes], reads: float, writes: float
+) -> list[ItemAccess]:
+    if not keys:
+        return [ItemAccess(table, index, None, reads, writes)]
+    accesses: list[ItemAccess] = []
+    for at, key in enumerate(keys):
+        parts = [_part(units, at, len(keys)) for units in (reads, writes)]
+        # Of an index that is written the log has the table's keys, which say nothing of its own.
+        entry = key if index is not None else None
+        if any(parts):
+            accesses.append(ItemAccess(table, index, key, parts[0], parts[1], entry))
+    return accesses
+
+
+def _part(units: float, at: int, count: int) -> float:
+    halves = round(units * 2)
+    return (halves // count + (at < halves % count)) / 2
+
+
+def _second(value: object) -> int | None:
+    if not isinstance(value, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())

@@ -72,7 +72,7 @@ class HeatSlot:
     def __init__(
         self,
         start: int,
-        kept: SlotCells,
+        key_cells: SlotCells,
         rest: Mapping[int, HeatCounts],
         floor: HeatSums,
         items: Items,
@@ -82,10 +82,10 @@ class HeatSlot:
         items_exact: bool,
     ) -> None:
         self.start = start
-        self.keys: tuple[bytes | None, ...] = tuple(chain.from_iterable(kept.values()))
+        self.keys: tuple[bytes | None, ...] = tuple(chain.from_iterable(key_cells.values()))
         """The keys that are named, one as often as operations asked for it."""
-        self._ops = b"".join([bytes((operation,)) * len(cells) for operation, cells in kept.items()])
-        cells = [cell for by_key in kept.values() for cell in by_key.values()]
+        self._ops = b"".join([bytes((operation,)) * len(cells) for operation, cells in key_cells.items()])
+        cells = [cell for by_key in key_cells.values() for cell in by_key.values()]
         self._lanes = (
             array("I", [int(cell[0]) for cell in cells]),
             array("I", [int(cell[1] * 2.0 + 0.5) for cell in cells]),
@@ -157,23 +157,23 @@ def merge_slots(start: int, slots: Iterable[HeatSlot], keys_max: int = KEYS_KEPT
                 cell[1] += reads
                 cell[2] += writes
                 cell[3] += throttles
-        for item, told in slot.items:
-            add_to(items, item, told)
-        for operation, told in slot.rest.items():
-            add_to(rest, operation, told)
+        for item, item_sums in slot.items:
+            add_to(items, item, item_sums)
+        for operation, item_sums in slot.rest.items():
+            add_to(rest, operation, item_sums)
         floor += slot.floor
         items_floor += slot.items_floor
     exact = not any(items_floor)
-    kept, dropped = heaviest_items((items,))
-    return _slot(start, gathered, rest, floor, kept, items_floor + dropped, keys_max, items_exact=exact)
+    heaviest, dropped = heaviest_items((items,))
+    return _slot(start, gathered, rest, floor, heaviest, items_floor + dropped, keys_max, items_exact=exact)
 
 
 def without_names(slot: HeatSlot) -> HeatSlot:
     """Return a slot without names: all that its keys had is in the rest."""
-    found = merge_slots(slot.start, (slot,), 0)
-    found.items_floor += _most(sums for _, sums in found.items)
-    found.items = ()
-    return found
+    merged = merge_slots(slot.start, (slot,), 0)
+    merged.items_floor += _most(sums for _, sums in merged.items)
+    merged.items = ()
+    return merged
 
 
 def add_to(into: dict[Key, HeatCounts], place: Key, sums: Sequence[float]) -> None:
@@ -196,13 +196,13 @@ def heaviest_items(gathered: Collection[Mapping[bytes | None, HeatCounts]]) -> t
             if key is not None:
                 weights[key] = weights.get(key, 0.0) + sum(cell)
     top = [key for _, key in nlargest(ITEMS_KEPT, zip(weights.values(), weights, strict=True))]
-    told = tuple(
+    heaviest = tuple(
         (key, sum((HeatSums(*each[key]) for each in gathered if key in each), _NOTHING)) for key in top
     )
     if len(top) == len(weights):
-        return told, _NOTHING
+        return heaviest, _NOTHING
     named = {None, *top}
-    return told, sum(
+    return heaviest, sum(
         (_most(cell for key, cell in each.items() if key not in named) for each in gathered), _NOTHING
     )
 
@@ -221,20 +221,20 @@ def _slot(
     exact = not any(floor)
     if sum(map(len, gathered.values())) > keys_max:
         chosen = _heaviest(gathered, keys_max)
-        kept: SlotCells = {}
+        cells: SlotCells = {}
         for operation, by_key in gathered.items():
-            kept[operation] = {key: cell for key, cell in by_key.items() if key in chosen}
+            cells[operation] = {key: cell for key, cell in by_key.items() if key in chosen}
             gone = [cell for key, cell in by_key.items() if key not in chosen]
             if gone:
-                add_to(rest, operation, [sum(lane) for lane in zip(*gone, strict=True)])
+                add_to(rest, operation, [sum(amounts) for amounts in zip(*gone, strict=True)])
                 floor += _most(gone)  # of a key by several operations, it may be less
-        gathered = kept
+        gathered = cells
     return HeatSlot(start, gathered, rest, floor, items, items_floor, exact=exact, items_exact=items_exact)
 
 
 def _most(cells: Iterable[Sequence[float]]) -> HeatSums:
     """Return the most of each metric that any of them has."""
-    return HeatSums(*(max(lane) for lane in zip(_NOTHING, *cells, strict=True)))
+    return HeatSums(*(max(amounts) for amounts in zip(_NOTHING, *cells, strict=True)))
 
 
 def _heaviest(gathered: SlotCells, room: int) -> set[bytes | None]:

@@ -48,13 +48,13 @@ class SchemaKeys:
     def order(self, partition: bytes) -> Order:
         """Return the values of a partition key in the order they sort by, and the key itself."""
         at = _HASH_BYTES
-        found: list[object] = []
+        parts: list[object] = []
         for attribute in self.schema.hash:
             start = at + _LENGTH_BYTES
             at = start + int.from_bytes(partition[at:start], "big")
             part = partition[start:at]
-            found.append(natural(part.decode("utf-8", "replace")) if attribute.type == "S" else part)
-        return (*found, partition)
+            parts.append(natural(part.decode("utf-8", "replace")) if attribute.type == "S" else part)
+        return (*parts, partition)
 
     def label(self, key: bytes) -> str:
         """Return the values of a key with a space between them; binary in base64."""
@@ -94,19 +94,19 @@ def natural(text: str) -> str:
     return _NUMBERED.sub(_by_value, text)
 
 
-def _by_value(found: re.Match[str]) -> str:
+def _by_value(match: re.Match[str]) -> str:
     # The more digits the larger; a nought before them, since digits sort before letters.
-    return f"{found[1]}0{chr(0x30 + len(found[2]))}{found[2]}"
+    return f"{match[1]}0{chr(0x30 + len(match[2]))}{match[2]}"
 
 
 def hash_count(key: bytes) -> int | None:
     """Return how many values the hash of a key was made of, which its checksum tells; None if it is no such key."""
-    wanted = int.from_bytes(key[:_HASH_BYTES], "big")
+    hash_value = int.from_bytes(key[:_HASH_BYTES], "big")
     at, count = _HASH_BYTES, 0
     while at + _LENGTH_BYTES <= len(key):
         at += _LENGTH_BYTES + int.from_bytes(key[at : at + _LENGTH_BYTES], "big")
         count += 1
-        if at <= len(key) and crc32(key[_HASH_BYTES:at]) == wanted:
+        if at <= len(key) and crc32(key[_HASH_BYTES:at]) == hash_value:
             return count
     return None
 

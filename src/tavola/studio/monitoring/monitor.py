@@ -16,15 +16,17 @@ from threading import Lock
 from typing import Any
 
 from tavola.backends.errors import PastUnavailable
-from tavola.client.backend import AsyncBackend, AsyncGathering, AsyncRemembering
-from tavola.clock import SYSTEM_CLOCK, Clock
-from tavola.engine import ItemAccess
+from tavola.client.backend import AsyncBackend, AsyncGathering, AsyncRemembering, encode_request
+from tavola.clock import SYSTEM_CLOCK, Clock, monotonic
+from tavola.engine import ItemAccess, ObserverNotifier
 from tavola.errors import TavolaError
 from tavola.handles import AsyncConnection
-from tavola.protocol.arns import Scope
-from tavola.protocol.faults import Fault
+from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.arns import Scope, table_arn
+from tavola.protocol.faults import Fault, InternalServerFault
 from tavola.studio.monitoring.heat_recorder import HeatRecorder
 from tavola.studio.monitoring.request_metrics import RequestMetrics
+from tavola.studio.monitoring.request_shapes import is_read
 
 _own: ContextVar[bool] = ContextVar("tavola_studio_own", default=False)
 _counted: ContextVar[bool] = ContextVar("tavola_studio_counted", default=False)
@@ -115,7 +117,7 @@ class Monitor:
         scope: Scope,
         began_s: float,
         took_s: float,
-        touches: Sequence[ItemAccess],
+        accesses: Sequence[ItemAccess],
         fault: Fault | None,
         body: bytes,
     ) -> None:
@@ -124,5 +126,98 @@ class Monitor:
             if is_studio_call():
                 self.own_calls += 1
                 return
-            self.metrics.note(operation, scope, began_s, took_s, touches, fault, body)
-            self.heat.note(operation, scope, began_s, took_s, touches, fault, body)
+            self.metrics.note(operation, scope, began_s, took_s, accesses, fault, body)
+            self.heat.note(operation, scope, began_s, took_s, accesses, fault, body)
+
+
+METERED = frozenset(
+    {
+        *("BatchExecuteStatement", "BatchGetItem", "BatchWriteItem", "DeleteItem", "ExecuteStatement"),
+        *("ExecuteTransaction", "GetItem", "PutItem", "Query", "Scan", "TransactGetItems"),
+        *("TransactWriteItems", "UpdateItem"),
+    }
+)
+"""Operations that can say what they consumed."""
+_INDEXES = ("LocalSecondaryIndexes", "GlobalSecondaryIndexes")
+
+
+def observe_connection(
+    connection: AsyncConnection, monitor: Monitor, scope: Scope = DEFAULT_SCOPE
+) -> AsyncConnection:
+    """Return the same connection, of whose calls a watch is told."""
+    return AsyncConnection(ObservedBackend(connection.backend, monitor, scope), connection.target)
+
+
+class ObservedBackend:
+    """Passes calls on, and tells a watch of each as an engine would; keys are not told."""
+
+    def __init__(self, backend: AsyncBackend, monitor: Monitor, scope: Scope = DEFAULT_SCOPE) -> None:
+        self.backend = backend
+        self._clock = monitor.clock
+        self._telling = ObserverNotifier(monitor)
+        self._scope = scope
+
+    async def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the backend behind answers, or raise what it raises."""
+        mode = request.get("ReturnConsumedCapacity", "NONE")
+        asks = operation in METERED and mode in ("NONE", "TOTAL")  # what it may not be, the endpoint refuses
+        sent = {**request, "ReturnConsumedCapacity": "INDEXES"} if asks else request
+        body = encode_request(operation, request)
+        began_s, began = self._clock.now(), monotonic()
+        try:
+            response = await self.backend.call(operation, sent)
+        except TavolaError as error:
+            fault = error if isinstance(error, Fault) else InternalServerFault(str(error))
+            self._telling.report((operation, self._scope, began_s, began, (), fault, body))
+            raise
+        accesses = consumed_accesses(response, self._scope, writes=not is_read(operation, request))
+        self._telling.report((operation, self._scope, began_s, began, accesses, None, body))
+        if asks and mode == "NONE":
+            response.pop("ConsumedCapacity", None)
+        elif asks and "ConsumedCapacity" in response:
+            response["ConsumedCapacity"] = _total(response["ConsumedCapacity"])
+        return response
+
+    async def as_of(self, at_us: int) -> AsyncBackend:
+        """Return the tables as they were; what is asked of the past is not told."""
+        if not isinstance(self.backend, AsyncRemembering):
+            raise PastUnavailable("The endpoint")
+        return await self.backend.as_of(at_us)
+
+    async def close(self) -> None:
+        """Close the backend behind."""
+        await self.backend.close()
+
+
+def consumed_accesses(response: Mapping[str, Any], scope: Scope, *, writes: bool) -> tuple[ItemAccess, ...]:
+    """Return what an answer says was consumed, by table and index; of units that are not told apart, whether they are written."""
+    consumed = response.get("ConsumedCapacity") or ()
+    accesses: list[ItemAccess] = []
+    for each in (consumed,) if isinstance(consumed, Mapping) else consumed:
+        arn = _arn(each.get("TableName", ""), scope)
+        places: list[tuple[str | None, Mapping[str, Any]]] = [(None, each.get("Table") or {})]
+        for member in _INDEXES:
+            places += (each.get(member) or {}).items()
+        for index, units in places:
+            read, written = _units(units, writes=writes)
+            if read or written:
+                accesses.append(ItemAccess(arn, index, None, read, written))
+    return tuple(accesses)
+
+
+def _arn(name: str, scope: Scope) -> str:
+    return name if name.startswith("arn:") else table_arn(scope, name)
+
+
+def _units(consumed: Mapping[str, Any], *, writes: bool) -> tuple[float, float]:
+    if "ReadCapacityUnits" in consumed or "WriteCapacityUnits" in consumed:
+        return float(consumed.get("ReadCapacityUnits", 0.0)), float(consumed.get("WriteCapacityUnits", 0.0))
+    units = float(consumed.get("CapacityUnits", 0.0))
+    return (0.0, units) if writes else (units, 0.0)
+
+
+def _total(consumed: Any) -> Any:
+    """Return what was consumed as who asked for the total is told it: without the places."""
+    if not isinstance(consumed, Mapping):
+        return [_total(each) for each in consumed]
+    return {name: units for name, units in consumed.items() if name not in ("Table", *_INDEXES)}

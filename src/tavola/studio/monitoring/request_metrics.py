@@ -7,8 +7,9 @@ the lock. Bounded in every direction: distinct operations, tables and indexes, t
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import NamedTuple
 
 from tavola.clock import Clock
@@ -17,6 +18,7 @@ from tavola.protocol.arns import Scope
 from tavola.protocol.faults import THROTTLING_CODES, Fault, TransactionCanceledFault
 from tavola.protocol.operations import OPERATIONS
 from tavola.studio.monitoring.counters import (
+    OTHER_KINDS,
     TOOK_MAX,
     CallCounter,
     CallKind,
@@ -28,7 +30,126 @@ from tavola.studio.monitoring.counters import (
 )
 from tavola.studio.monitoring.expensive_requests import By, ExpensiveRequest, ExpensiveRequests, KindLeaders
 from tavola.studio.monitoring.request_shapes import BODY_BYTES_MAX, named_table, table_name_only
-from tavola.studio.monitoring.timeline import SET_BACK_S, SLICE_LENGTHS, Timeline, level_of
+
+
+class SliceLength(NamedTuple):
+    """A length of slices, and for how long they are kept."""
+
+    length_s: int
+    kept_s: int
+
+
+SLICE_LENGTHS = (SliceLength(1, 600), SliceLength(10, 3600), SliceLength(60, 21_600))
+WINDOW_S_MAX = SLICE_LENGTHS[-1].kept_s
+SET_BACK_S = 60
+"""A call that came so long before the last one: the clock was set back, and what was counted is of another time."""
+BYTES_MAX = 16 * 1024 * 1024
+
+
+class Timeline:
+    """What was counted, by when; `slice_at` gives where to count."""
+
+    def __init__(self, bytes_max: int = BYTES_MAX) -> None:
+        self._bytes_max = bytes_max
+        self._open: list[CounterSlice | None]
+        self._closed: list[deque[ClosedSlice]]
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._open = [None for _ in SLICE_LENGTHS]
+        self._closed = [deque() for _ in SLICE_LENGTHS]
+        self.bytes = 0  # about, of what is closed
+
+    def slice_at(self, second: int) -> CounterSlice:
+        """Return the slice of a second; a call that came a little earlier is counted with those that come now."""
+        current = self._open[0]
+        if current is not None and second <= current.start_s:
+            if current.start_s - second <= SET_BACK_S:
+                return current
+            self.clear()
+        elif current is not None:
+            self._close(0, second)
+            self._thin()
+        self._open[0] = current = CounterSlice(second)
+        return current
+
+    def _close(self, level: int, second: int) -> None:
+        """End the open slice of a level, add it to the longer one, and drop what is too old by now."""
+        current = self._open[level]
+        assert current is not None
+        closed = current.closed()
+        self._open[level] = None
+        slices = self._closed[level]
+        slices.append(closed)
+        self.bytes += closed.bytes
+        while (
+            slices
+            and slices[0].start_s < second - SLICE_LENGTHS[level].kept_s - SLICE_LENGTHS[level].length_s
+        ):
+            self.bytes -= slices.popleft().bytes
+        if level + 1 == len(SLICE_LENGTHS):
+            return
+        length_s = SLICE_LENGTHS[level + 1].length_s
+        start_s = closed.start_s - closed.start_s % length_s
+        longer = self._open[level + 1]
+        if longer is not None and longer.start_s != start_s:
+            self._close(level + 1, second)
+            longer = None
+        if longer is None:
+            longer = self._open[level + 1] = CounterSlice(start_s, length_s)
+        longer.take(current)
+
+    def _thin(self) -> None:
+        """Sum up the oldest seconds, then tens of seconds, then minutes, until all of it has room."""
+        for slices in self._closed:
+            for at, each in enumerate(slices):
+                if self.bytes <= self._bytes_max:
+                    return
+                if each.kinds != (OTHER_KINDS,):
+                    slices[at] = unnamed = each.unnamed()
+                    self.bytes += unnamed.bytes - each.bytes
+
+    def since(self, start_s: int, level: int, end_s: float = inf) -> list[ClosedSlice]:
+        """Return what was counted since then in slices of a level, the last ones shorter, in order of time."""
+        slices = [each for each in self._closed[level] if start_s <= each.start_s < end_s]
+        for lower in range(level, -1, -1):
+            current = self._open[lower]
+            if current is not None and start_s <= current.start_s < end_s:
+                slices.append(current.closed())
+        return slices
+
+    def summed(self, start_s: int, level: int) -> list[ClosedSlice]:
+        """Return what was counted since then in few slices, for sums: longer ones where they lie wholly inside."""
+        slices: list[ClosedSlice] = []
+        for longer in range(level + 1, len(SLICE_LENGTHS)):
+            length_s = SLICE_LENGTHS[longer].length_s
+            aligned_s = -(-start_s // length_s) * length_s
+            slices += self.since(start_s, longer - 1, aligned_s)
+            start_s = aligned_s
+        return slices + self.since(start_s, len(SLICE_LENGTHS) - 1)
+
+    @property
+    def kept(self) -> int:
+        """How many slices are kept."""
+        return sum(len(kept) for kept in self._closed) + sum(each is not None for each in self._open)
+
+
+def level_of(window_s: int) -> int:
+    """Return the level whose slices reach back so far."""
+    for level, step in enumerate(SLICE_LENGTHS):
+        if window_s <= step.kept_s:
+            return level
+    return len(SLICE_LENGTHS) - 1
+
+
+def group_by_step(slices: Iterable[ClosedSlice], step_s: int) -> dict[int, list[ClosedSlice]]:
+    """Return slices by the start of the step that they lie in."""
+    by_step: dict[int, list[ClosedSlice]] = {}
+    for each in slices:
+        by_step.setdefault(each.start_s - each.start_s % step_s, []).append(each)
+    return by_step
+
 
 FAILED_CALLS_MAX = 200
 UNKNOWN = "(unknown)"  # an operation that there is not, whatever it is called
@@ -101,7 +222,7 @@ class RequestMetrics:
         scope: Scope,
         began_s: float,
         took_s: float,
-        touches: Sequence[ItemAccess],
+        accesses: Sequence[ItemAccess],
         fault: Fault | None,
         body: bytes,
     ) -> None:
@@ -113,7 +234,7 @@ class RequestMetrics:
         read = written = 0.0
         first = None
         several = False
-        for arn, index, _, reads, writes, _ in touches:
+        for arn, index, _, reads, writes, _ in accesses:
             used = self._places.get((arn, index)) or self._place(arn, index)
             used.reads += reads
             used.writes += writes
@@ -125,12 +246,12 @@ class RequestMetrics:
                 several = True
         known = None if several or first is None else self._at.get(first)
         if known is None:
-            looks, known = self._named(operation, touches, body)
+            looks, known = self._named(operation, accesses, body)
             if first is not None and not several:
                 self._at[first] = known
         else:
             looks = False
-        asked, cell, mark = known
+        kind, cell, mark = known
         cell.took.append(took_s)
         if len(cell.took) >= TOOK_MAX:
             cell.settle()
@@ -138,10 +259,10 @@ class RequestMetrics:
         tally.reads += read
         tally.writes += written
         if looks or took_s > mark.time or read + written > mark.units:
-            self._dearest.keep(mark, began_s, took_s, touches, read + written, fault, body)
+            self._dearest.keep(mark, began_s, took_s, accesses, read + written, fault, body)
         if fault is not None:
-            self._refused(tally, asked, began_s, fault, body)
-        elif operation in _BATCHES and any(_is_refused(touch) for touch in touches):
+            self._refused(tally, kind, began_s, fault, body)
+        elif operation in _BATCHES and any(_is_refused(access) for access in accesses):
             tally.throttles += 1  # some of a batch was left for later, and no fault tells of it
 
     def view(self, window_s: int) -> MetricsView:
@@ -192,39 +313,43 @@ class RequestMetrics:
         self._places.clear()
         self._dearest.turn(second)
 
-    def _named(self, operation: str, touches: Sequence[ItemAccess], body: bytes) -> tuple[bool, _KindCounter]:
+    def _named(
+        self, operation: str, accesses: Sequence[ItemAccess], body: bytes
+    ) -> tuple[bool, _KindCounter]:
         """Return where a call is counted, and whether it is the first of its kind in this second."""
-        if touches:
-            tables = tuple(dict.fromkeys(self._name(touch.table) for touch in touches))
+        if accesses:
+            tables = tuple(dict.fromkeys(self._name(access.table) for access in accesses))
         else:
             named = named_table(body)
             tables = () if named is None else (named,)
-        asked = CallKind(operation if operation in OPERATIONS else UNKNOWN, tables)
-        index = touches[0].index_name if touches else None
-        found = self._counted.get((asked, index))
-        if found is not None:
-            return False, found
+        kind = CallKind(operation if operation in OPERATIONS else UNKNOWN, tables)
+        index = accesses[0].index_name if accesses else None
+        counter = self._counted.get((kind, index))
+        if counter is not None:
+            return False, counter
         if len(self._kinds) >= _NAMES_MAX:
             self._kinds.clear()
-        asked = self._kinds.setdefault(asked, asked)
-        found = _KindCounter(asked, self._slice.cell(asked), self._dearest.leaders_of(asked, index))
+        kind = self._kinds.setdefault(kind, kind)
+        counter = _KindCounter(kind, self._slice.cell(kind), self._dearest.leaders_of(kind, index))
         if len(self._counted) < _NAMES_MAX:
-            self._counted[asked, index] = found
-        return True, found
+            self._counted[kind, index] = counter
+        return True, counter
 
     def _place(self, arn: str, index: str | None) -> CapacityUse:
-        found = self._places[arn, index] = self._slice.place(CapacityTarget(self._name(arn), index))
-        return found
+        use = self._places[arn, index] = self._slice.place(CapacityTarget(self._name(arn), index))
+        return use
 
     def _name(self, arn: str) -> str:
-        found = self._names.get(arn)
-        if found is None:
+        name = self._names.get(arn)
+        if name is None:
             if len(self._names) >= _NAMES_MAX:
                 self._names.clear()
-            found = self._names[arn] = table_name_only(arn)
-        return found
+            name = self._names[arn] = table_name_only(arn)
+        return name
 
-    def _refused(self, tally: CallTally, asked: CallKind, began_s: float, fault: Fault, body: bytes) -> None:
+    def _refused(
+        self, tally: CallTally, call_kind: CallKind, began_s: float, fault: Fault, body: bytes
+    ) -> None:
         tally.faults += 1
         tally.codes[fault.code] = tally.codes.get(fault.code, 0) + 1
         reasons = (
@@ -238,10 +363,10 @@ class RequestMetrics:
         tally.conditions += conditional
         tally.conflicts += conflict
         if throttled or conditional or conflict:
-            kept = body if len(body) <= BODY_BYTES_MAX // 16 else None
-            self._troubles.append(FailedCall(began_s, asked, fault.code, reasons, kept))
+            body_to_keep = body if len(body) <= BODY_BYTES_MAX // 16 else None
+            self._troubles.append(FailedCall(began_s, call_kind, fault.code, reasons, body_to_keep))
 
 
-def _is_refused(touch: ItemAccess) -> bool:
-    """Tell whether a touch is of what was refused: nothing else consumes nothing."""
-    return not touch.reads and not touch.writes
+def _is_refused(access: ItemAccess) -> bool:
+    """Return whether an access was throttled: only those consume nothing."""
+    return not access.reads and not access.writes

@@ -73,8 +73,8 @@ def is_read(operation: str, request: Any) -> bool:
         return False
     if operation == "ExecuteStatement":
         return _is_select(request)
-    held = request.get(_STATEMENTS[operation]) if operation in _STATEMENTS else None
-    return isinstance(held, list) and bool(held) and all(map(_is_select, held))
+    statements = request.get(_STATEMENTS[operation]) if operation in _STATEMENTS else None
+    return isinstance(statements, list) and bool(statements) and all(map(_is_select, statements))
 
 
 def _is_select(statement: Any) -> bool:
@@ -84,10 +84,10 @@ def _is_select(statement: Any) -> bool:
 
 def named_table(body: bytes) -> str | None:
     """Return the table that a request names first, without taking it apart; None if it names none."""
-    found = _NAMED.search(body, 0, BODY_BYTES_MAX)
-    if found is None:
+    match = _NAMED.search(body, 0, BODY_BYTES_MAX)
+    if match is None:
         return None
-    return table_name_only(found[1].decode())
+    return table_name_only(match[1].decode())
 
 
 def table_name_only(name_or_arn: str) -> str:
@@ -101,23 +101,23 @@ def _omitted(bytes_: int) -> bytes:
 
 def _without_values(node: Any) -> Any:
     if isinstance(node, list):
-        shown = [_without_values(each) for each in node[:_SHOWN_MAX]]
-        return shown if len(node) <= _SHOWN_MAX else [*shown, f"… and {len(node) - _SHOWN_MAX} more"]
+        elements = [_without_values(each) for each in node[:_SHOWN_MAX]]
+        return elements if len(node) <= _SHOWN_MAX else [*elements, f"… and {len(node) - _SHOWN_MAX} more"]
     if not isinstance(node, dict):
         return node
-    found: dict[str, Any] = {}
+    copy: dict[str, Any] = {}
     for name, value in node.items():
         if name in _WHOLE:
-            found[name] = value
+            copy[name] = value
         elif name in _VALUES and isinstance(value, dict):
-            found[name] = {each: _describe_value(content) for each, content in value.items()}
+            copy[name] = {each: _describe_value(content) for each, content in value.items()}
         elif name == "Parameters" and isinstance(value, list):
-            found[name] = [_describe_value(each) for each in value]
+            copy[name] = [_describe_value(each) for each in value]
         elif name == "Statement":
-            found[name] = _LITERAL.sub("'…'", str(value))
+            copy[name] = _LITERAL.sub("'…'", str(value))
         else:
-            found[name] = _without_values(value)
-    return found
+            copy[name] = _without_values(value)
+    return copy
 
 
 def _describe_value(value: Any) -> str:

@@ -94,17 +94,17 @@ def query_code(question: ItemQuery, planned: QueryPlan, where: TablesLocation) -
                 continue
             writer = _CodeWriter()
             try:
-                asked = _pattern_call(entity, pattern, conditions, writer)
+                call = _pattern_call(entity, pattern, conditions, writer)
                 if operation == "Query":
                     _check_only_entity(entity, pattern, conditions)
-                asked += "".join(f".where({_filter_call(entity, each, writer)})" for each in filters)
+                call += "".join(f".where({_filter_call(entity, each, writer)})" for each in filters)
             except _NotExpressible:
                 continue
             if operation == "GetItem":
-                return _program(entity, writer, where, f"print(db.get({asked}))")
-            told = ", newest_first=True" if question.descending else ""
-            told += ", consistent=True" if planned.consistent else ""
-            line = f"for found in db.query({asked}{told}):\n        print(found)"
+                return _program(entity, writer, where, f"print(db.get({call}))")
+            arguments = ", newest_first=True" if question.descending else ""
+            arguments += ", consistent=True" if planned.consistent else ""
+            line = f"for found in db.query({call}{arguments}):\n        print(found)"
             return _program(entity, writer, where, line)
     return None
 
@@ -117,10 +117,10 @@ def item_code(table: str, key: Item, where: TablesLocation) -> str | None:
         assert pattern is not None, "it lives in a table"
         writer = _CodeWriter()
         try:
-            asked = _pattern_call(entity, pattern, conditions, writer)
+            call = _pattern_call(entity, pattern, conditions, writer)
         except _NotExpressible:
             continue
-        return _program(entity, writer, where, f"print(db.get({asked}))")
+        return _program(entity, writer, where, f"print(db.get({call}))")
     return None
 
 
@@ -151,11 +151,11 @@ def setup_comment(where: TablesLocation, sign: str = "#") -> str:
     if where.endpoint is not None or where.kind in ("aws", "http"):
         return ""
     if where.kind == "memory":
-        told = "These tables are in the studio's memory, where no other program reaches them."
-        return f"{sign} {told}\n{sign} `tavola serve --studio` shows tables in memory and serves them at {DEFAULT_ENDPOINT}.\n"
+        comment = "These tables are in the studio's memory, where no other program reaches them."
+        return f"{sign} {comment}\n{sign} `tavola serve --studio` shows tables in memory and serves them at {DEFAULT_ENDPOINT}.\n"
     file = where.text.removeprefix("file:")
-    told = f"The studio has {file} open, and one process at a time can: stop the studio first."
-    return f"{sign} {told}\n{sign} `tavola serve {shlex.quote(file)} --studio` serves it at {DEFAULT_ENDPOINT}, with the studio.\n"
+    comment = f"The studio has {file} open, and one process at a time can: stop the studio first."
+    return f"{sign} {comment}\n{sign} `tavola serve {shlex.quote(file)} --studio` serves it at {DEFAULT_ENDPOINT}, with the studio.\n"
 
 
 def _entities(table: str) -> list[type[Entity]]:
@@ -178,18 +178,18 @@ def _program(entity: type[Entity], writer: _CodeWriter, where: TablesLocation, l
 def _pattern_call(
     entity: type[Entity], pattern: Pattern, conditions: list[QueryCondition], writer: _CodeWriter
 ) -> str:
-    held = {condition.name: condition for condition in conditions}
-    if len(held) < len(conditions):
+    by_attribute = {condition.name: condition for condition in conditions}
+    if len(by_attribute) < len(conditions):
         raise _NotExpressible  # two conditions on one sort attribute
     values: dict[str, Any] = {}
     for source in pattern.key.hash:
-        values |= _parse_source(source, _equality_value(held, source.attribute))
+        values |= _parse_source(source, _equality_value(by_attribute, source.attribute))
     if SHARD in values:
         raise _NotExpressible  # a pattern asks all shards, and this is one
     fixed: dict[str, Any] = {}
     ranged = ""
     for source in pattern.key.range:
-        condition = held.get(source.attribute)
+        condition = by_attribute.get(source.attribute)
         if condition is None:
             break
         if condition.operator == "=":
@@ -216,7 +216,7 @@ def _pattern_call(
 
 def _check_only_entity(entity: type[Entity], pattern: Pattern, conditions: list[QueryCondition]) -> None:
     """Refuse a pattern that would leave out what other entities have in the same collection: it asks another question."""
-    held = {condition.name: condition for condition in conditions}
+    by_attribute = {condition.name: condition for condition in conditions}
     table = shape_of(entity).table
     assert table is not None, "it lives in a table"
     for other in entities_of(table):
@@ -224,14 +224,16 @@ def _check_only_entity(entity: type[Entity], pattern: Pattern, conditions: list[
             continue
         shape = shape_of(other)
         own = () if shape.key is None else (shape.key.key,)
-        if any(key.index is pattern.key.index and _may_hold(key, held) for key in (*own, *shape.keys)):
+        if any(
+            key.index is pattern.key.index and _may_hold(key, by_attribute) for key in (*own, *shape.keys)
+        ):
             raise _NotExpressible
 
 
-def _may_hold(key: KeyShape, held: Mapping[str | None, QueryCondition]) -> bool:
+def _may_hold(key: KeyShape, by_attribute: Mapping[str | None, QueryCondition]) -> bool:
     """Tell whether items with such a key may be among those that conditions ask for."""
     for source in key.sources:
-        condition = held.get(source.attribute)
+        condition = by_attribute.get(source.attribute)
         if condition is None or source.template is None:
             continue
         text = str(condition.values[0].get("S", ""))
@@ -252,8 +254,8 @@ def _check_sorts(pattern: Pattern, values: Mapping[str, Any], sorts: Mapping[str
         raise _NotExpressible
 
 
-def _equality_value(held: Mapping[str | None, QueryCondition], name: str) -> AttributeValue:
-    condition = held.get(name)
+def _equality_value(by_attribute: Mapping[str | None, QueryCondition], name: str) -> AttributeValue:
+    condition = by_attribute.get(name)
     if condition is None or condition.operator != "=":
         raise _NotExpressible
     return condition.values[0]
@@ -262,10 +264,10 @@ def _equality_value(held: Mapping[str | None, QueryCondition], name: str) -> Att
 def _parse_source(source: KeySource, value: AttributeValue) -> dict[str, Any]:
     if source.template is None:
         return {source.fields[0]: _decode(source, value)}
-    found = source.template.read(str(value.get("S", "")))
-    if found is None:
+    values = source.template.read(str(value.get("S", "")))
+    if values is None:
         raise _NotExpressible
-    return found
+    return values
 
 
 def _decode(source: KeySource, value: AttributeValue) -> Any:
@@ -282,10 +284,10 @@ def _parse_prefix(template: BoundTemplate, text: str) -> dict[str, Any]:
         pattern = "".join(f"{re.escape(step.literal)}({step.part.pattern})" for step in steps) + re.escape(
             closing
         )
-        found = re.fullmatch(pattern, text, re.DOTALL)
-        if found is None:
+        match = re.fullmatch(pattern, text, re.DOTALL)
+        if match is None:
             continue
-        values = {step.field: step.part.decode(found[at]) for at, step in enumerate(steps, 1)}
+        values = {step.field: step.part.decode(match[at]) for at, step in enumerate(steps, 1)}
         if template.prefix(values, upto) == text:
             return values
     raise _NotExpressible
@@ -293,11 +295,11 @@ def _parse_prefix(template: BoundTemplate, text: str) -> dict[str, Any]:
 
 def _filter_call(entity: type[Entity], condition: QueryCondition, writer: _CodeWriter) -> str:
     shape = shape_of(entity)
-    found = shape.by_attribute.get(condition.name or "")
+    field = shape.by_attribute.get(condition.name or "")
     method = _FILTERS.get(condition.operator)
-    if found is None or method is None or found.converter.word not in _PLAIN:
+    if field is None or method is None or field.converter.word not in _PLAIN:
         raise _NotExpressible
-    if not all(set(value) <= found.converter.tags for value in condition.values):
+    if not all(set(value) <= field.converter.tags for value in condition.values):
         raise _NotExpressible
-    operands = ", ".join(writer.value(found.decode(dict(value))) for value in condition.values)
-    return f"{entity.__qualname__}.{found.name}.{method}({operands})"
+    operands = ", ".join(writer.value(field.decode(dict(value))) for value in condition.values)
+    return f"{entity.__qualname__}.{field.name}.{method}({operands})"

@@ -75,14 +75,14 @@ def parse_path(text: str) -> tuple[str | int, ...]:
     while at < len(text):
         if steps and text[at] == ".":
             at += 1
-        found = _STEP.match(text, at)
-        if found is None or (found[3] is not None and not steps):
+        match = _STEP.match(text, at)
+        if match is None or (match[3] is not None and not steps):
             break
-        if found[3] is not None:
-            steps.append(int(found[3]))
+        if match[3] is not None:
+            steps.append(int(match[3]))
         else:
-            steps.append(found[2] if found[1] is None else found[1].replace('""', '"'))
-        at = found.end()
+            steps.append(match[2] if match[1] is None else match[1].replace('""', '"'))
+        at = match.end()
     if at < len(text) or not steps or "" in steps:
         raise RequestRefused(
             "condition-malformed",
@@ -97,13 +97,14 @@ def check_condition(condition: QueryCondition) -> QueryCondition:
     """Return a condition with its values as DynamoDB keeps them, so that `1.0` is 1; refuse one that cannot be asked."""
     condition.steps  # noqa: B018  # refuses what is no path
     operator, values = condition.operator, condition.values
-    wanted = _NUMBER_OF_VALUES.get(operator, 1)
+    value_count = _NUMBER_OF_VALUES.get(operator, 1)
     if operator == "in":
         if not 1 <= len(values) <= _IN_MAX:
             raise _condition_error(condition, f"IN takes 1 to {_IN_MAX} values, and there are {len(values)}")
-    elif len(values) != wanted:
+    elif len(values) != value_count:
         raise _condition_error(
-            condition, f"it takes {wanted} value{'' if wanted == 1 else 's'}, and there are {len(values)}"
+            condition,
+            f"it takes {value_count} value{'' if value_count == 1 else 's'}, and there are {len(values)}",
         )
     for value in values:
         if len(value) != 1 or next(iter(value)) not in TAGS:
@@ -171,14 +172,14 @@ def combine_conditions(conditions: Sequence[QueryCondition]) -> ConditionNode | 
 
 def describe_value(value: AttributeValue) -> str:
     """Return a value as a sentence names it."""
-    tag, held = next(iter(value.items()))
+    tag, content = next(iter(value.items()))
     if tag == "S":
-        text = held if len(held) <= 60 else held[:59] + "…"
+        text = content if len(content) <= 60 else content[:59] + "…"
         return f"“{text}”"
     if tag == "N":
-        return str(held)
+        return str(content)
     if tag == "BOOL":
-        return "true" if held else "false"
+        return "true" if content else "false"
     if tag == "NULL":
         return "null"
     return f"{tag} value"

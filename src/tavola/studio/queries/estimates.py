@@ -47,38 +47,38 @@ def estimate_read(
 
     `late`: who counts does so now and then, as AWS does. `past`: it is asked of another moment than was counted.
     """
-    way, consistent = planned.route.target, planned.consistent
+    target, consistent = planned.route.target, planned.consistent
     least = read_units(0, consistent=consistent)
     match planned.route.operation:
         case "GetItem":
-            high = way.mean_bytes or ITEM_BYTES_MAX
+            high = target.mean_bytes or ITEM_BYTES_MAX
             reason = (
                 f"Items average {_format_bytes(high)}; the largest that there may be takes {_max_units(consistent)} units, one that is "
                 "not there the least."
-                if way.items
+                if target.items
                 else "Nothing is known of how large items are; an item has 400 KB at most."
             )
             low_units, high_units = least, read_units(high, consistent=consistent)
         case "Query":
-            found = _declared_access(planned, recogniser)
-            if found is None:
-                high, items = way.bytes, way.items
-                reason = f"How many items have this key is seen when they are read: at most all of {way}"
-                reason += f", {_describe_count(way.items, way.bytes)}."
+            declared = _declared_access(planned, recogniser)
+            if declared is None:
+                high, items = target.bytes, target.items
+                reason = f"How many items have this key is seen when they are read: at most all of {target}"
+                reason += f", {_describe_count(target.items, target.bytes)}."
             else:
-                access, entity = found
-                each = access.item_bytes or way.mean_bytes
+                access, entity = declared
+                each = access.item_bytes or target.mean_bytes
                 items = access.items or 1
                 high = items * each
                 reason = f"The design says of {entity}, “{access.title}”: about {items} items of {_format_bytes(each)}."
             low_units, high_units = least, _page_units(high, items, consistent)
         case "Scan":
-            high = way.bytes
+            high = target.bytes
             low_units, high_units = (
                 read_units(high, consistent=consistent),
-                _page_units(high, way.items, consistent),
+                _page_units(high, target.items, consistent),
             )
-            reason = f"DescribeTable counts {_describe_count(way.items, way.bytes)} in {way}{_LATE if late else ''}."
+            reason = f"DescribeTable counts {_describe_count(target.items, target.bytes)} in {target}{_LATE if late else ''}."
             if past:
                 low_units = least
                 reason += " That is how many there are now; at another moment there were fewer or more."
@@ -113,12 +113,12 @@ def _declared_access(planned: QueryPlan, recogniser: Recogniser) -> tuple[Access
     design = recogniser.design
     if design is None or planned.route.pinned:
         return None
-    told = [
+    candidates = [
         (access, entity)
         for access, entity in _patterns_with_counts(design, planned.route.target.index)
         if recogniser.can_make(entity, planned.route.target.index, planned.route.partition)
     ]
-    return max(told, key=lambda each: each[0].items or 0, default=None)
+    return max(candidates, key=lambda each: each[0].items or 0, default=None)
 
 
 def _patterns_with_counts(design: TableDesign, index: str | None) -> list[tuple[AccessPattern, str]]:

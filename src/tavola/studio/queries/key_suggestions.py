@@ -15,7 +15,7 @@ from tavola.model.document import EntityDesign, KeyDesign, TableDesign
 from tavola.studio.field_values import FieldUnreadable, key_part_value
 from tavola.studio.queries.conditions import QueryCondition, check_condition, describe_value
 from tavola.studio.queries.planner import ItemQuery
-from tavola.studio.queries.read_targets import ReadTargets
+from tavola.studio.table_layouts import TableLayout
 from tavola.studio.types import AttributeValue
 
 _SUGGESTIONS_MAX = 3
@@ -30,68 +30,69 @@ class KeySuggestion:
 
 
 def suggest_keys(
-    design: TableDesign | None, ways: ReadTargets, question: ItemQuery
+    design: TableDesign | None, layout: TableLayout, question: ItemQuery
 ) -> tuple[KeySuggestion, ...]:
     """Return the keys that equalities of a question make, the table's own first; none where other code makes the keys."""
     if design is None or design.foreign:
         return ()
-    found: dict[tuple[tuple[str, str], ...], KeySuggestion] = {}
-    given = tuple(map(check_condition, question.conditions))
+    suggestions: dict[tuple[tuple[str, str], ...], KeySuggestion] = {}
+    checked = tuple(map(check_condition, question.conditions))
     candidates = [(entity, key) for entity in design.entities for key in (entity.key, *entity.keys) if key]
     for entity, key in sorted(candidates, key=lambda each: each[1].index is not None):
         index = question.index or (key.index if question.choose else None)
-        if key.index != index or all(way.index != index or not way.ready for way in ways.targets):
+        if key.index != index or all(target.index != index or not target.ready for target in layout.targets):
             continue
-        made = _render_partition(ways, entity, key, given)
-        if made is None:
+        rendered = _render_partition(layout, entity, key, checked)
+        if rendered is None:
             continue
-        told, used = made
-        left = tuple(each for at, each in enumerate(given) if at not in used)
-        conditions = tuple(QueryCondition(name, "=", (value,)) for name, value in told.items())
-        fields = " and ".join(dict.fromkeys(given[at].attribute for at in sorted(used)))
-        keys = " and ".join(f"{name} = {describe_value(value)}" for name, value in told.items())
-        text = f"{fields} makes {' and '.join(told)} of {entity.name}: ask {keys}"
-        found.setdefault(
-            tuple((name, str(value)) for name, value in told.items()), KeySuggestion(text, conditions + left)
+        partition, used = rendered
+        others = tuple(each for at, each in enumerate(checked) if at not in used)
+        conditions = tuple(QueryCondition(name, "=", (value,)) for name, value in partition.items())
+        fields = " and ".join(dict.fromkeys(checked[at].attribute for at in sorted(used)))
+        keys = " and ".join(f"{name} = {describe_value(value)}" for name, value in partition.items())
+        text = f"{fields} makes {' and '.join(partition)} of {entity.name}: ask {keys}"
+        suggestions.setdefault(
+            tuple((name, str(value)) for name, value in partition.items()),
+            KeySuggestion(text, conditions + others),
         )
-    return tuple(found.values())[:_SUGGESTIONS_MAX]
+    return tuple(suggestions.values())[:_SUGGESTIONS_MAX]
 
 
 def _render_partition(
-    ways: ReadTargets, entity: EntityDesign, key: KeyDesign, given: Sequence[QueryCondition]
+    layout: TableLayout, entity: EntityDesign, key: KeyDesign, conditions: Sequence[QueryCondition]
 ) -> tuple[Mapping[str, AttributeValue], set[int]] | None:
     """Return the partition key that equalities make, and which of them it is made of; None: they do not."""
-    way = next(each for each in ways.targets if each.index == key.index)
+    target = next(each for each in layout.targets if each.index == key.index)
     sources = {source.attribute: source for source in key.sources}
-    told: dict[str, AttributeValue] = {}
+    partition: dict[str, AttributeValue] = {}
     used: set[int] = set()
-    for name in way.hash:
+    for name in target.hash:
         source = sources.get(name)
         if source is None or source.template is None or source.guessed or SHARD in source.template.fields:
             return None
         values = {}
-        for wanted in source.fields:
-            field = entity.field(wanted)
-            at = next(_equalities(given, field.attribute), None)
+        for field_name in source.fields:
+            field = entity.field(field_name)
+            at = next(_equalities(conditions, field.attribute), None)
             if at is None:
                 return None
             try:
-                values[wanted] = key_part_value(field, dict(given[at].values[0]))
+                values[field_name] = key_part_value(field, dict(conditions[at].values[0]))
             except FieldUnreadable:
                 return None
             used.add(at)
         bound = entity.bind_template(source)
         assert bound is not None, "it has a template"
         try:
-            told[name] = {"S": bound.render(values)}
+            partition[name] = {"S": bound.render(values)}
         except TavolaError:
             return None
-    return (told, used) if used else None
+    return (partition, used) if used else None
 
 
-def _equalities(given: Sequence[QueryCondition], attribute: str) -> Iterator[int]:
+def _equalities(conditions: Sequence[QueryCondition], attribute: str) -> Iterator[int]:
     return (
         at
-        for at, each in enumerate(given)
+        for at, each in enumerate(conditions)
         if each.operator == "=" and each.name == attribute and each.values[0] != {"S": ""}
     )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tavola.design.access_paths import RANGE_OPERATORS, match_key
+from tavola.design.text import join_names
 from tavola.expressions.nodes import And, Between, ConditionNode, Path
 from tavola.expressions.nodes import Literal as Constant
 from tavola.expressions.renderer import Renderer
@@ -22,7 +23,7 @@ from tavola.studio.queries.conditions import (
     combine_conditions,
     condition_node,
 )
-from tavola.studio.queries.read_targets import ReadTarget, ReadTargets
+from tavola.studio.table_layouts import TableLayout, TargetLayout
 from tavola.studio.types import AttributeValue
 from tavola.values import compare
 
@@ -41,7 +42,7 @@ class ItemQuery:
     table: str
     index: str | None = None
     conditions: tuple[QueryCondition, ...] = ()
-    choose: bool = True  # another way than the table may be taken where no index is named
+    choose: bool = True  # if no index is named, the planner may choose one
     consistent: bool = False
     descending: bool = False
     as_of: str | None = None
@@ -49,9 +50,9 @@ class ItemQuery:
 
 @dataclass(frozen=True, slots=True)
 class ReadRoute:
-    """One way to answer: which conditions are the key's (by their numbers), and which are left."""
+    """One table or index that can answer a query, and the role of each condition there."""
 
-    target: ReadTarget
+    target: TargetLayout
     operation: ReadOperation
     roles: tuple[ConditionRole, ...]  # of each condition
     pinned: int  # sort attributes that are asked
@@ -60,12 +61,12 @@ class ReadRoute:
 
     def numbers(self, role: ConditionRole) -> tuple[int, ...]:
         """Return which conditions have a role."""
-        return tuple(at for at, told in enumerate(self.roles) if told == role)
+        return tuple(at for at, condition_role in enumerate(self.roles) if condition_role == role)
 
 
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
-    """The way that is taken, the request without a page's limits, and what a person should know of it."""
+    """The chosen route, its request without page limits, and explanations for the user."""
 
     route: ReadRoute
     request: Mapping[str, Any]
@@ -76,36 +77,39 @@ class QueryPlan:
     sentence: str
     why: str
     notes: tuple[str, ...]
-    others: tuple[ReadRoute, ...]  # further ways that would be no Scan
+    others: tuple[ReadRoute, ...]  # further layout that would be no Scan
 
 
-def plan_query(ways: ReadTargets, question: ItemQuery, *, together: bool = False) -> QueryPlan:
+def plan_query(layout: TableLayout, question: ItemQuery, *, together: bool = False) -> QueryPlan:
     """Return how a question is answered; refuse one that cannot be asked.
 
     `together` says that who writes the items writes all attributes of an index's key or none, as a design's client does.
     """
     question = replace(question, conditions=tuple(map(check_condition, question.conditions)))
-    asked = ways.target(question.index)
-    first = _route(ways, asked, question.conditions)
-    unheld = _unprojected_attributes(ways, first, question.conditions)
+    requested = layout.target(question.index)
+    first = _route(layout, requested, question.conditions)
+    unheld = _unprojected_attributes(layout, first, question.conditions)
     if unheld:
-        raise _unprojected_error(asked, unheld)
+        raise _unprojected_error(requested, unheld)
     routes = [first]
     passed: list[str] = []
-    if asked is ways.table_target and question.choose:
-        found = [_route(ways, way, question.conditions) for way in ways.indexes if way.ready]
+    if requested is layout.table_target and question.choose:
+        candidates = [
+            _route(layout, target, question.conditions) for target in layout.indexes if target.ready
+        ]
         # A consistent answer is the table's to give, or a local index's, wherever that is no Scan.
-        found = [
+        candidates = [
             each
-            for each in found
+            for each in candidates
             if each.target.local or not question.consistent or first.operation == "Scan"
         ]
         passed = [
-            told
-            for each in found
-            if each.operation == "Query" and (told := _rejection_reason(ways, each, question.conditions))
+            rejected
+            for each in candidates
+            if each.operation == "Query"
+            and (rejected := _rejection_reason(layout, each, question.conditions))
         ]
-        indexed = [each for each in found if not _rejection_reason(ways, each, question.conditions)]
+        indexed = [each for each in candidates if not _rejection_reason(layout, each, question.conditions)]
         # An index has only items with all of its key; where the table can be asked, what it would miss must be nothing.
         routes += [each for each in indexed if first.operation == "Scan" or _is_complete(each)]
     routes.sort(key=_preference)
@@ -113,48 +117,48 @@ def plan_query(ways: ReadTargets, question: ItemQuery, *, together: bool = False
     consistent = question.consistent and (route.target.index is None or route.target.local)
     return QueryPlan(
         route,
-        _request(ways, route, question, consistent),
+        _request(layout, route, question, consistent),
         combine_conditions([question.conditions[at] for at in route.numbers("studio")]),
         consistent,
         _sentence(route, question.conditions),
-        _why(ways, route, question.conditions, bool(passed)),
-        (*_notes(ways, route, question, together), *(passed if route.operation == "Scan" else ())),
+        _why(layout, route, question.conditions, bool(passed)),
+        (*_notes(layout, route, question, together), *(passed if route.operation == "Scan" else ())),
         tuple(each for each in routes if each.operation != "Scan" and each is not route),
     )
 
 
 def _unprojected_attributes(
-    ways: ReadTargets, route: ReadRoute, conditions: Sequence[QueryCondition]
+    layout: TableLayout, route: ReadRoute, conditions: Sequence[QueryCondition]
 ) -> tuple[str, ...]:
     """Return what a filter names that the index does not hold: a Query of it is refused, a Scan finds nothing."""
-    held = ways.projected_attributes(route.target)
-    if held is None:
+    projected = route.target.projected
+    if projected is None:
         return ()
     names = [str(conditions[at].steps[0]) for at in route.numbers("filter")]
-    return tuple(name for name in dict.fromkeys(names) if name not in held)
+    return tuple(name for name in dict.fromkeys(names) if name not in projected)
 
 
-def _unprojected_error(way: ReadTarget, names: Sequence[str]) -> RequestRefused:
+def _unprojected_error(target: TargetLayout, names: Sequence[str]) -> RequestRefused:
     return RequestRefused(
         "filter-unprojected",
         "The index does not hold what is asked",
-        f"{way.index} has no {_join_words(names)} in its entries, and a filter there finds nothing by what an index lacks.",
+        f"{target.index} has no {join_names(names)} in its entries, and a filter there finds nothing by what an index lacks.",
         "Ask the table, or project the attribute into the index.",
     )
 
 
-def _rejection_reason(ways: ReadTargets, route: ReadRoute, conditions: Sequence[QueryCondition]) -> str:
+def _rejection_reason(layout: TableLayout, route: ReadRoute, conditions: Sequence[QueryCondition]) -> str:
     """Return why an index is not taken although it could be asked; empty: nothing stands against it."""
-    lacked = _unprojected_attributes(ways, route, conditions)
+    lacked = _unprojected_attributes(layout, route, conditions)
     if lacked:
         return (
-            f"{route.target.index} would make it a Query, but it does not hold {_join_words(lacked)}: "
+            f"{route.target.index} would make it a Query, but it does not hold {join_names(lacked)}: "
             "leave that condition out to use it."
         )
     absent = _absent_sort_attributes(route, conditions)
     if absent:
         return (
-            f"{route.target.index} would make it a Query, but items without {_join_words(absent)} are not in it, and they are "
+            f"{route.target.index} would make it a Query, but items without {join_names(absent)} are not in it, and they are "
             "asked for too: ask on its tab to leave them out."
         )
     return ""
@@ -172,69 +176,75 @@ def _is_complete(route: ReadRoute) -> bool:
 
 
 def _preference(route: ReadRoute) -> tuple[Any, ...]:
-    way = route.target
-    left = len(route.numbers("studio"))
+    target = route.target
+    untested = len(route.numbers("studio"))
     return (
-        _ORDER[route.operation], -route.pinned, left, way.index is not None, way.projection != "ALL", not way.local,
-        way.index or "",
+        _ORDER[route.operation], -route.pinned, untested, target.index is not None, target.projection != "ALL", not target.local,
+        target.index or "",
     )  # fmt: skip
 
 
-def _route(ways: ReadTargets, way: ReadTarget, conditions: Sequence[QueryCondition]) -> ReadRoute:
-    equal = {name: at for name in way.attributes if (at := _equality(ways, name, conditions)) is not None}
-    ranges = {name: _range_conditions(ways, name, conditions) for name in way.range}
-    match = match_key(way.hash, way.range, equals=equal.__contains__, ranges=lambda name: bool(ranges[name]))
+def _route(layout: TableLayout, target: TargetLayout, conditions: Sequence[QueryCondition]) -> ReadRoute:
+    equal = {
+        name: at for name in target.attributes if (at := _equality(layout, name, conditions)) is not None
+    }
+    ranges = {name: _range_conditions(layout, name, conditions) for name in target.range}
+    match = match_key(
+        target.hash, target.range, equals=equal.__contains__, ranges=lambda name: bool(ranges[name])
+    )
     if match.missing:
-        return ReadRoute(way, "Scan", tuple(_FILTER for _ in conditions), 0, (), {})
-    compared = (*way.hash, *match.equal)
+        return ReadRoute(target, "Scan", tuple(_FILTER for _ in conditions), 0, (), {})
+    compared = (*target.hash, *match.equal)
     nodes = [condition_node(conditions[equal[name]]) for name in compared]
     taken = {equal[name] for name in compared}
     if match.ranged:
         name = match.rest[0]
         nodes.append(_range_node(name, [conditions[at] for at in ranges[name]]))
         taken.update(ranges[name])
-    partition = {name: conditions[equal[name]].values[0] for name in way.hash}
+    partition = {name: conditions[equal[name]].values[0] for name in target.hash}
     pinned = len(match.equal) + match.ranged
-    whole = way.index is None and len(taken) == len(conditions) == len(way.attributes)
+    whole = target.index is None and len(taken) == len(conditions) == len(target.attributes)
     exact = whole and all(condition.operator == "=" for condition in conditions)
-    roles = tuple(_role(way, condition, at in taken) for at, condition in enumerate(conditions))
-    return ReadRoute(way, "GetItem" if exact else "Query", roles, pinned, tuple(nodes), partition)
+    roles = tuple(_role(target, condition, at in taken) for at, condition in enumerate(conditions))
+    return ReadRoute(target, "GetItem" if exact else "Query", roles, pinned, tuple(nodes), partition)
 
 
-def _role(way: ReadTarget, condition: QueryCondition, taken: bool) -> ConditionRole:
+def _role(target: TargetLayout, condition: QueryCondition, taken: bool) -> ConditionRole:
     if taken:
         return "key"
-    return "studio" if str(condition.steps[0]) in way.attributes else "filter"
+    return "studio" if str(condition.steps[0]) in target.attributes else "filter"
 
 
-def _fits(ways: ReadTargets, name: str, condition: QueryCondition) -> bool:
+def _fits(layout: TableLayout, name: str, condition: QueryCondition) -> bool:
     """Tell whether a condition is of a key attribute, with values that it may have: of its type, and never empty."""
-    wanted = ways.types[name]
-    return condition.name == name and all(value.get(wanted) for value in condition.values)
+    key_type = layout.types[name]
+    return condition.name == name and all(value.get(key_type) for value in condition.values)
 
 
-def _equality(ways: ReadTargets, name: str, conditions: Sequence[QueryCondition]) -> int | None:
+def _equality(layout: TableLayout, name: str, conditions: Sequence[QueryCondition]) -> int | None:
     for at, condition in enumerate(conditions):
-        if condition.operator == "=" and _fits(ways, name, condition):
+        if condition.operator == "=" and _fits(layout, name, condition):
             return at
     return None
 
 
-def _range_conditions(ways: ReadTargets, name: str, conditions: Sequence[QueryCondition]) -> tuple[int, ...]:
+def _range_conditions(
+    layout: TableLayout, name: str, conditions: Sequence[QueryCondition]
+) -> tuple[int, ...]:
     """Return the conditions that make the range of a sort attribute: one, or >= and <= together."""
-    found = {
+    by_operator = {
         condition.operator: at
         for at, condition in reversed(list(enumerate(conditions)))
-        if condition.operator in RANGE_OPERATORS and _fits(ways, name, condition)
+        if condition.operator in RANGE_OPERATORS and _fits(layout, name, condition)
     }
-    if not found:
+    if not by_operator:
         return ()
-    if ">=" in found and "<=" in found:
-        lower, upper = found[">="], found["<="]
+    if ">=" in by_operator and "<=" in by_operator:
+        lower, upper = by_operator[">="], by_operator["<="]
         # DynamoDB refuses a range that ends before it begins; asked one by one, nothing is in both.
         if compare(dict(conditions[lower].values[0]), dict(conditions[upper].values[0])) in (-1, 0):
             return (lower, upper)
-    return (min(found.values()),)
+    return (min(by_operator.values()),)
 
 
 def _range_node(name: str, conditions: Sequence[QueryCondition]) -> ConditionNode:
@@ -244,8 +254,8 @@ def _range_node(name: str, conditions: Sequence[QueryCondition]) -> ConditionNod
     return Between(Path((name,)), lower, upper)
 
 
-def _request(ways: ReadTargets, route: ReadRoute, question: ItemQuery, consistent: bool) -> dict[str, Any]:
-    request: dict[str, Any] = {"TableName": ways.table}
+def _request(layout: TableLayout, route: ReadRoute, question: ItemQuery, consistent: bool) -> dict[str, Any]:
+    request: dict[str, Any] = {"TableName": layout.table}
     conditions = question.conditions
     if route.operation == "GetItem":
         request["Key"] = _key(route.target, conditions)
@@ -256,9 +266,9 @@ def _request(ways: ReadTargets, route: ReadRoute, question: ItemQuery, consisten
         if route.nodes:
             node = route.nodes[0] if len(route.nodes) == 1 else And(route.nodes)
             request["KeyConditionExpression"] = renderer.condition(node)
-        left = combine_conditions([conditions[at] for at in route.numbers("filter")])
-        if left is not None:
-            request["FilterExpression"] = renderer.condition(left)
+        filter_node = combine_conditions([conditions[at] for at in route.numbers("filter")])
+        if filter_node is not None:
+            request["FilterExpression"] = renderer.condition(filter_node)
         if renderer.names:
             request["ExpressionAttributeNames"] = renderer.names
         if renderer.values:
@@ -270,87 +280,86 @@ def _request(ways: ReadTargets, route: ReadRoute, question: ItemQuery, consisten
     return request
 
 
-def _key(way: ReadTarget, conditions: Sequence[QueryCondition]) -> dict[str, AttributeValue]:
-    held = {condition.name: condition.values[0] for condition in conditions}
-    return {name: held[name] for name in way.attributes}
+def _key(target: TargetLayout, conditions: Sequence[QueryCondition]) -> dict[str, AttributeValue]:
+    values = {condition.name: condition.values[0] for condition in conditions}
+    return {name: values[name] for name in target.attributes}
 
 
 def _sentence(route: ReadRoute, conditions: Sequence[QueryCondition]) -> str:
-    keys = _join_words([str(conditions[at]) for at in route.numbers("key")])
+    keys = join_names([str(conditions[at]) for at in route.numbers("key")])
     match route.operation:
         case "GetItem":
             return f"Get of one item: {keys}."
         case "Query":
-            told = f"Query of {route.target}: {keys}"
+            sentence = f"Query of {route.target}: {keys}"
         case "Scan":
-            told = f"Scan of {route.target}: every item is read"
-    left = route.numbers("filter")
-    if left:
-        told += f"; then {_join_words([str(conditions[at]) for at in left])} filters what was read"
-    kept = route.numbers("studio")
-    if kept:
-        told += f"; {_join_words([str(conditions[at]) for at in kept])} is tested by the studio on what comes"
-    return told + "."
+            sentence = f"Scan of {route.target}: every item is read"
+    filters = route.numbers("filter")
+    if filters:
+        sentence += f"; then {join_names([str(conditions[at]) for at in filters])} filters what was read"
+    studio_conditions = route.numbers("studio")
+    if studio_conditions:
+        sentence += f"; {join_names([str(conditions[at]) for at in studio_conditions])} is tested by the studio on what comes"
+    return sentence + "."
 
 
-def _why(ways: ReadTargets, route: ReadRoute, conditions: Sequence[QueryCondition], passed: bool) -> str:
-    way = route.target
+def _why(layout: TableLayout, route: ReadRoute, conditions: Sequence[QueryCondition], passed: bool) -> str:
+    target = route.target
     match route.operation:
         case "GetItem":
             return "Every part of the table's key is given with =, and nothing else is asked."
         case "Query":
-            told = f"{_join_words(way.hash)}, the partition key of {way}, is given with ="
+            sentence = f"{join_names(target.hash)}, the partition key of {target}, is given with ="
             if route.pinned:
-                told += f", and its sort key {_join_words(way.range[: route.pinned])} bounds what is read"
-            elif way.range:
-                told += (
-                    f"; its sort key {_join_words(way.range)} is not asked, so the whole collection is read"
+                sentence += (
+                    f", and its sort key {join_names(target.range[: route.pinned])} bounds what is read"
                 )
-            return told + "."
+            elif target.range:
+                sentence += (
+                    f"; its sort key {join_names(target.range)} is not asked, so the whole collection is read"
+                )
+            return sentence + "."
         case "Scan":
             if not conditions:
                 return "Nothing is asked, so everything is read, page by page."
             if passed:
                 return "No index whose partition key is given has all that is asked for."
-            keys = [_join_words(each.hash) for each in (ways.targets if way is ways.table_target else (way,))]
+            keys = [
+                join_names(each.hash)
+                for each in (layout.targets if target is layout.table_target else (target,))
+            ]
             return f"No partition key is given with = (it would be {' or '.join(dict.fromkeys(keys))})."
 
 
-def _notes(ways: ReadTargets, route: ReadRoute, question: ItemQuery, together: bool) -> tuple[str, ...]:
+def _notes(layout: TableLayout, route: ReadRoute, question: ItemQuery, together: bool) -> tuple[str, ...]:
     notes: list[str] = []
-    way = route.target
-    if question.consistent and way.index is not None and not way.local:
+    target = route.target
+    if question.consistent and target.index is not None and not target.local:
         notes.append("A global index is never read consistently; what comes may be a moment old.")
     if question.descending and route.operation == "Scan":
         notes.append("A Scan has no first and last: it comes as the table keeps it.")
-    if way.projection != "ALL":
+    if target.projection != "ALL":
         notes.append(
-            f"Entries of {way.index} have only a part of the item's attributes; open one to see it whole."
+            f"Entries of {target.index} have only a part of the item's attributes; open one to see it whole."
         )
-    if way.index is not None and question.index is None and not _is_complete(route) and not together:
-        lacked = _join_words(way.range[route.pinned :])
+    if target.index is not None and question.index is None and not _is_complete(route) and not together:
+        lacked = join_names(target.range[route.pinned :])
         notes.append(
-            f"Items without {lacked} are not in {way.index}, and not found there; ask the table alone for them."
+            f"Items without {lacked} are not in {target.index}, and not found there; ask the table alone for them."
         )
     for condition in question.conditions:
         name = condition.name
-        if name is None or name not in ways.types:
+        if name is None or name not in layout.types:
             continue
-        wanted = ways.types[name]
+        key_type = layout.types[name]
         if (condition.operator == "=" or condition.operator in RANGE_OPERATORS) and not _fits(
-            ways, name, condition
+            layout, name, condition
         ):
             notes.append(
                 f"{name} is never empty in an item with this key, so that an empty value is no key condition."
-                if all(wanted in value for value in condition.values)
-                else f"{name} is {_TYPES[wanted]} in every item with this key; the value is of another type."
+                if all(key_type in value for value in condition.values)
+                else f"{name} is {_TYPES[key_type]} in every item with this key; the value is of another type."
             )
-        if condition.operator == "in" and name in {each for way in ways.targets for each in way.hash}:
+        if condition.operator == "in" and name in {each for target in layout.targets for each in target.hash}:
             notes.append(f"IN is no key condition: ask for one value of {name} with = to have a Query.")
     return tuple(dict.fromkeys(notes))
-
-
-def _join_words(words: Sequence[str]) -> str:
-    if len(words) <= 1:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} and {words[-1]}"

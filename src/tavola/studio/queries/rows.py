@@ -12,17 +12,114 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from tavola.errors import TavolaError
 from tavola.expressions.conditions import compile_decider
 from tavola.expressions.nodes import And, Comparison, Literal, Path
 from tavola.expressions.renderer import Renderer
+from tavola.studio.key_text import KeyReader, guess_parts
 from tavola.studio.problems import RequestRefused
-from tavola.studio.queries.key_shapes import KeyEncoder, KeyLengths, KeyTextShape
 from tavola.studio.queries.planner import ItemQuery, QueryPlan, ReadOperation
-from tavola.studio.queries.read_targets import ReadTarget, ReadTargets
 from tavola.studio.recognition import RecognisedItem, Recogniser
 from tavola.studio.studio import Studio
+from tavola.studio.table_layouts import TableLayout, TargetLayout
 from tavola.studio.types import AttributeValue, Item
 from tavola.values import item_size, read_units
+
+KeyLengths = tuple[int, ...]
+"""The number of a key's shape, then the lengths of all values but the last, as JavaScript counts characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyTextField:
+    """A value between two literals: the field that it is of, if known, and what that has where it is written otherwise."""
+
+    name: str | None
+    values: Mapping[str, str]  # by what is written; a moment says it plainly, and is left out
+
+
+@dataclass(frozen=True, slots=True)
+class KeyTextShape:
+    """How texts of a key attribute are made: literals, with a field between each two of them."""
+
+    attribute: str
+    literals: tuple[str, ...]
+    fields: tuple[KeyTextField, ...]
+
+
+_Memo = dict[str, KeyLengths]
+
+
+class KeyEncoder:
+    """Cuts the keys of one page, and gathers their shapes."""
+
+    def __init__(self, recogniser: Recogniser, index: str | None) -> None:
+        self._recogniser = recogniser
+        self._index = index
+        self._readers: dict[str | None, tuple[tuple[str, KeyReader | None, _Memo], ...]] = {}
+        self._numbers: dict[tuple[str, tuple[str, ...], tuple[str | None, ...]], int] = {}
+        self._shapes: list[KeyTextShape] = []
+
+    @property
+    def shapes(self) -> tuple[KeyTextShape, ...]:
+        """The shapes of all keys that were cut, in the order of their numbers."""
+        return tuple(self._shapes)
+
+    def encode(self, item: Item, recognised: RecognisedItem) -> tuple[KeyLengths, ...]:
+        """Return the keys of an item that are texts: the index's first, then the table's."""
+        encoders = self._readers.get(recognised.entity)
+        if encoders is None:
+            readers = self._recogniser.key_readers(recognised.entity, self._index)
+            encoders = self._readers[recognised.entity] = tuple(
+                (name, reader, {}) for name, reader in readers
+            )
+        cuts: list[KeyLengths] = []
+        for name, reader, memo in encoders:
+            value = item.get(name)
+            text = None if value is None else value.get("S")
+            if text is None:
+                continue
+            encoded = memo.get(text)
+            if encoded is None:
+                encoded = memo[text] = self._cut(name, reader, text)
+            cuts.append(encoded)
+        return tuple(cuts)
+
+    def _cut(self, name: str, reader: KeyReader | None, text: str) -> KeyLengths:
+        written = None if reader is None else reader.split(text)
+        if reader is None or written is None or not self._tell(name, reader, written):
+            literals, written = guess_parts(text)
+            number = self._number(name, literals, (None,) * len(written))
+        else:
+            number = self._number(name, reader.literals, reader.fields)
+        return (number, *map(_units, written[:-1]))
+
+    def _tell(self, name: str, reader: KeyReader, written: tuple[str, ...]) -> bool:
+        """Tell what the fields have that are written otherwise; False: what is written is no value of its field."""
+        for at in reader.converted:
+            text = written[at]
+            try:
+                value = reader.value(at, text)
+            except (ValueError, KeyError, TavolaError):
+                return False
+            if value != text:
+                shape = self._shapes[self._number(name, reader.literals, reader.fields)]
+                shape.fields[at].values[text] = value  # type: ignore[index]  # its own dict, while the page is made
+        return True
+
+    def _number(self, name: str, literals: tuple[str, ...], fields: tuple[str | None, ...]) -> int:
+        key = (name, literals, fields)
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self._shapes)
+            self._shapes.append(
+                KeyTextShape(name, literals, tuple(KeyTextField(field, {}) for field in fields))
+            )
+        return number
+
+
+def _units(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
 
 PAGE_ROWS = 1_000  # of a page, where nobody says how many
 ROWS_MAX = 5_000
@@ -82,7 +179,7 @@ class RowPage:
 async def read_page(
     studio: Studio,
     question: ItemQuery,
-    ways: ReadTargets,
+    layout: TableLayout,
     planned: QueryPlan,
     recogniser: Recogniser,
     *,
@@ -91,7 +188,7 @@ async def read_page(
     filtered_min: int = FILTERED_MIN,
 ) -> RowPage:
     """Ask for one page and return its rows; a page is one request. With a filter it looks at `filtered_min` items or more."""
-    operation, way = planned.route.operation, planned.route.target
+    operation, target = planned.route.operation, planned.route.target
     request = {**planned.request, "ReturnConsumedCapacity": "TOTAL"}
     limit = max(1, min(limit, ROWS_MAX))
     if operation != "GetItem":
@@ -101,46 +198,48 @@ async def read_page(
             request["ExclusiveStartKey"] = cursor
     db = await studio.connection_at(question.as_of)
     answer = await db.call(operation, request)
-    found = [answer["Item"]] if "Item" in answer else answer.get("Items", [])
-    left = _apply_studio_test(planned, found)
-    scanned = answer.get("ScannedCount", len(found))
+    read_items = [answer["Item"]] if "Item" in answer else answer.get("Items", [])
+    matching = _apply_studio_test(planned, read_items)
+    scanned = answer.get("ScannedCount", len(read_items))
     after = answer.get("LastEvaluatedKey")
-    whole = scanned == len(left) and operation != "GetItem" and planned.route.pinned == 0
-    told = build_rows(left, ways, way, recogniser)
+    whole = scanned == len(matching) and operation != "GetItem" and planned.route.pinned == 0
+    built = build_rows(matching, layout, target, recogniser)
     return RowPage(
         operation,
-        way.index,
-        told.rows,
-        told.entities,
-        told.shapes,
-        group_rows(left, way, whole=whole, begun=cursor is not None, goes_on=after is not None),
+        target.index,
+        built.rows,
+        built.entities,
+        built.shapes,
+        group_rows(matching, target, whole=whole, begun=cursor is not None, goes_on=after is not None),
         scanned,
-        len(left),
+        len(matching),
         answer.get("ConsumedCapacity", {}).get("CapacityUnits", 0.0),
-        way.items,
+        target.items,
         whole,
         after,
     )
 
 
-def _apply_studio_test(planned: QueryPlan, found: list[Item]) -> list[Item]:
+def _apply_studio_test(planned: QueryPlan, items: list[Item]) -> list[Item]:
     """Return the items that the conditions hold of which DynamoDB could not be asked."""
     if planned.studio_test is None:
-        return found
+        return items
     test = compile_decider(planned.studio_test)
-    return [item for item in found if test(dict(item), {})]  # type: ignore[arg-type]  # what came is an item
+    return [item for item in items if test(dict(item), {})]  # type: ignore[arg-type]  # what came is an item
 
 
-def build_rows(items: Sequence[Item], ways: ReadTargets, way: ReadTarget, recogniser: Recogniser) -> ItemRows:
+def build_rows(
+    items: Sequence[Item], layout: TableLayout, target: TargetLayout, recogniser: Recogniser
+) -> ItemRows:
     """Return items as rows of the table or of an index."""
-    cutter = KeyEncoder(recogniser, way.index)
+    cutter = KeyEncoder(recogniser, target.index)
     entities: dict[RecognisedItem, int] = {}
-    memberships = ways.index_numbers if way.projection == "ALL" else _unknown_memberships
+    memberships = layout.index_numbers if target.projection == "ALL" else _unknown_memberships
     rows: list[ItemRow] = []
     for item in items:
-        told = recogniser.recognise(item)
-        number = entities.setdefault(told, len(entities))
-        rows.append(ItemRow(item, number, cutter.encode(item, told), memberships(item)))
+        recognised = recogniser.recognise(item)
+        number = entities.setdefault(recognised, len(entities))
+        rows.append(ItemRow(item, number, cutter.encode(item, recognised), memberships(item)))
     return ItemRows(tuple(rows), tuple(entities), cutter.shapes)
 
 
@@ -149,13 +248,13 @@ def _unknown_memberships(item: Item) -> None:
 
 
 def group_rows(
-    items: Sequence[Item], way: ReadTarget, *, whole: bool, begun: bool, goes_on: bool
+    items: Sequence[Item], target: TargetLayout, *, whole: bool, begun: bool, goes_on: bool
 ) -> tuple[RowGroup, ...]:
     """Return the groups of items; `begun` and `goes_on` say that there are pages before and after."""
     starts: list[int] = []
     before: list[AttributeValue | None] | None = None
     for at, item in enumerate(items):
-        key = [item.get(name) for name in way.hash]
+        key = [item.get(name) for name in target.hash]
         if key != before:
             starts.append(at)
             before = key
@@ -194,30 +293,30 @@ class CollectionTotals:
 
 
 async def count_collection(
-    studio: Studio, asked: CollectionRequest, ways: ReadTargets, recogniser: Recogniser
+    studio: Studio, params: CollectionRequest, layout: TableLayout, recogniser: Recogniser
 ) -> CollectionTotals:
     """Return the exact numbers of a collection; it is read for that, and paid."""
-    way = ways.target(asked.index)
-    if not asked.key.keys() >= set(way.hash):
+    target = layout.target(params.index)
+    if not params.key.keys() >= set(target.hash):
         raise RequestRefused(
             "key-incomplete",
             "The partition key is not complete",
-            f"{way} is keyed by {', '.join(way.hash)}, and only {', '.join(asked.key) or 'nothing'} is given.",
+            f"{target} is keyed by {', '.join(target.hash)}, and only {', '.join(params.key) or 'nothing'} is given.",
             "Give every part of it.",
         )
     renderer = Renderer()
-    nodes = tuple(Comparison("=", Path((name,)), Literal(dict(asked.key[name]))) for name in way.hash)
+    nodes = tuple(Comparison("=", Path((name,)), Literal(dict(params.key[name]))) for name in target.hash)
     request: dict[str, Any] = {
-        "TableName": asked.table,
+        "TableName": params.table,
         "KeyConditionExpression": renderer.condition(nodes[0] if len(nodes) == 1 else And(nodes)),
         "ExpressionAttributeValues": renderer.values,
         "ReturnConsumedCapacity": "TOTAL",
     }
     if renderer.names:
         request["ExpressionAttributeNames"] = renderer.names
-    if way.index is not None:
-        request["IndexName"] = way.index
-    db = await studio.connection_at(asked.as_of)
+    if target.index is not None:
+        request["IndexName"] = target.index
+    db = await studio.connection_at(params.as_of)
     count, bytes_, units = 0, 0, 0.0
     entities: dict[str, int] = {}
     for _ in range(PAGES_MAX):

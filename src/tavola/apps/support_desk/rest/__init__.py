@@ -1,14 +1,28 @@
-"""Rest: the support desk as JSON over HTTP.
+"""The REST interface of the support desk: one module per kind of resource, each with its routers; `web` mounts them.
 
-One module for each noun, each with a router; `web` puts them together. What is asked most (a ticket, a customer's list, the numbers)
-goes the shortest way: a `Direct` route, one read, bytes.
+    desk         the open desk that all routes use, and helpers for parameters
+    callers      connections with the access keys of callers
+    tickets      tickets, escalations, and a customer's own tickets
+    timeline     events and feedback of a ticket
+    attachments  files of a ticket
+    dashboard    the desk's numbers
+    sessions     sessions of users
+
+The most frequent requests (a ticket, a customer's list, the dashboard) take the shortest path: a `DirectRoute`, one read, bytes.
 """
 
-from tavola.apps.support_desk.rest.boards import DAYS, DAYS_MAX, Board, Shown
-from tavola.apps.support_desk.rest.callers import Callers
-from tavola.apps.support_desk.rest.desk import Desk, desk_of, moment_of, problem_of_desk
-from tavola.apps.support_desk.rest.files import FILE_BYTES_MAX, kind_of
-from tavola.apps.support_desk.rest.routers import ROUTERS, TAGS
+from tavola.apps.support_desk.rest import attachments, dashboard, sessions, tickets, timeline
+from tavola.apps.support_desk.rest.attachments import FILE_BYTES_MAX, parse_content_type
+from tavola.apps.support_desk.rest.callers import CallerConnections
+from tavola.apps.support_desk.rest.desk import (
+    DAYS,
+    DAYS_MAX,
+    CachedDashboard,
+    DashboardCache,
+    Desk,
+    desk_of,
+    parse_time,
+)
 
 __all__ = [
     "DAYS",
@@ -16,12 +30,34 @@ __all__ = [
     "FILE_BYTES_MAX",
     "ROUTERS",
     "TAGS",
-    "Board",
-    "Callers",
+    "CachedDashboard",
+    "CallerConnections",
+    "DashboardCache",
     "Desk",
-    "Shown",
     "desk_of",
-    "kind_of",
-    "moment_of",
-    "problem_of_desk",
+    "parse_content_type",
+    "parse_time",
 ]
+
+# In the order in which they are tried: the most frequent requests first.
+ROUTERS = (
+    tickets.direct,
+    dashboard.direct,
+    tickets.router,
+    tickets.escalations,
+    timeline.router,
+    attachments.router,
+    sessions.router,
+    tickets.customers,
+)
+TAGS = (
+    ("tickets", "Tickets: opened, read, listed, changed"),
+    ("escalations", "Tickets in the hands of engineers"),
+    ("timeline", "What happened to a ticket"),
+    ("feedback", "What operators said"),
+    ("attachments", "Files that hang on a ticket"),
+    ("dashboard", "The desk's numbers"),
+    ("sessions", "Who is at the desk"),
+    ("customers", "Customers, with their own access keys"),
+    ("service", "Health and measures"),
+)

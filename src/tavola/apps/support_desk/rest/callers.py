@@ -1,9 +1,9 @@
-"""Callers: connections with the credentials of whoever asks, so that the store decides what they may see.
+"""CallerConnections: connections with the credentials of callers, so that the store decides what they may see.
 
-A key that was used is kept open for a while. A store that takes every caller at their word (an engine in this process, a
-server without `--auth strict`) would show everybody everything; that is found out with a key that nobody has, before a key is
-let in for the first time, and again every few seconds while keys are used. A store that changes its mind in between shows for these seconds
-what it then shows to everybody.
+Connections are kept open for a while per access key. A store that does not verify callers (an engine in this process, a server without
+`--auth strict`) would show everything to everyone. So the store must first refuse a random key: this is checked before a new
+key is accepted, and again every few seconds while keys are in use. If the store stops verifying in between, callers
+see for those seconds what it then shows to everyone.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from tavola import Clock, Credentials, Entropy, Fault, Unanswered
 from tavola.apps.shell import ProblemError
 from tavola.apps.support_desk.store import SupportDeskStore
 
-KEPT_S = 300.0
-KEPT_MAX = 64
-PROVEN_S = 10.0
-"""For how long it is taken for granted, for keys that are open already, that the store verifies callers."""
+CONNECTION_LIFE_S = 300.0
+CONNECTIONS_MAX = 64
+VERIFIED_S = 10.0
+"""How long a check that the store verifies callers is valid for keys in use."""
 
-_UNPROVEN = frozenset(
+_AUTHENTICATION_FAULTS = frozenset(
     {
         "UnrecognizedClientException",
         "InvalidSignatureException",
@@ -36,125 +36,129 @@ _UNPROVEN = frozenset(
 )
 _CHALLENGE = {"WWW-Authenticate": 'Basic realm="access key", charset="UTF-8"'}
 
-Open = Callable[[Credentials], SupportDeskStore]
+OpenStore = Callable[[Credentials], SupportDeskStore]
 
 
 @dataclass(slots=True)
-class _Line:
-    """The store as one caller sees it, and how many requests use it."""
+class _CallerConnection:
+    """The store with one caller's credentials, and how many requests use it."""
 
     store: SupportDeskStore
     secret: str
     until_s: float
     users: int = 0
-    gone: bool = False  # no longer among those that are kept: the last user closes it
+    dropped: bool = False  # the last request closes it
 
 
-class Callers:
-    """The callers of a desk; `open_as` is None where the target knows no credentials."""
+class CallerConnections:
+    """The connections of callers; `open_as` is None if the target has no credentials."""
 
-    def __init__(self, open_as: Open | None, *, clock: Clock, entropy: Entropy) -> None:
+    def __init__(self, open_as: OpenStore | None, *, clock: Clock, entropy: Entropy) -> None:
         self._open_as = open_as
         self._clock = clock
         self._entropy = entropy
-        self._lines: dict[str, _Line] = {}
-        self._proven_until_s = 0.0
+        self._connections: dict[str, _CallerConnection] = {}
+        self._verified_until_s = 0.0
 
     @asynccontextmanager
     async def store(self, authorization: str | None) -> AsyncIterator[SupportDeskStore]:
-        """Give the store as whoever an Authorization header names sees it; refuse who cannot be told from another."""
+        """Provide the store with the credentials of an Authorization header; refuse callers that cannot be verified."""
         open_as = self._open_as
         if open_as is None:
-            raise unverified()
-        credentials = credentials_of(authorization)
-        if self._kept(credentials) is None or self._clock.now() >= self._proven_until_s:
-            await self._prove(open_as)
-        line = await self._taken(open_as, credentials)
+            raise callers_not_verified()
+        credentials = parse_credentials(authorization)
+        if self._open_connection(credentials) is None or self._clock.now() >= self._verified_until_s:
+            await self._check_verification(open_as)
+        connection = await self._acquire(open_as, credentials)
         try:
-            yield line.store
+            yield connection.store
         except Fault as fault:
-            if fault.code in _UNPROVEN:
-                await self._drop(credentials.access_key_id, line)
-                raise unauthorized(
+            if fault.code in _AUTHENTICATION_FAULTS:
+                await self._drop(credentials.access_key_id, connection)
+                raise unauthorized_problem(
                     "The store does not know this access key, or its secret is another."
                 ) from fault
             raise
         except Unanswered:
-            self._proven_until_s = 0.0  # who answers next may be another
+            self._verified_until_s = 0.0  # the next server may be another
             raise
         finally:
-            line.users -= 1
-            if line.gone and not line.users:
-                await line.store.db.close()
+            connection.users -= 1
+            if connection.dropped and not connection.users:
+                await connection.store.db.close()
 
     async def close(self) -> None:
-        """Let all connections go."""
-        lines, self._lines = list(self._lines.values()), {}
-        for line in lines:
-            line.gone = True
-            if not line.users:
-                await line.store.db.close()
+        """Close all connections."""
+        connections, self._connections = list(self._connections.values()), {}
+        for connection in connections:
+            connection.dropped = True
+            if not connection.users:
+                await connection.store.db.close()
 
-    async def _taken(self, open_as: Open, credentials: Credentials) -> _Line:
-        """Return the line of a caller with one user more, so that nobody closes it meanwhile."""
+    async def _acquire(self, open_as: OpenStore, credentials: Credentials) -> _CallerConnection:
+        """Return the connection of a caller, counted as used so that it is not closed meanwhile."""
         now_s = self._clock.now()
-        over = [(key, line) for key, line in self._lines.items() if line.until_s <= now_s]
-        for key, line in over:  # while one is closed, another request may drop the next
-            await self._drop(key, line)
-        found = self._kept(credentials)
-        if found is not None:
-            found.users += 1
-            return found
-        while len(self._lines) >= KEPT_MAX:
-            oldest = next(iter(self._lines))
-            await self._drop(oldest, self._lines[oldest])
-        line = _Line(open_as(credentials), credentials.secret_access_key, now_s + KEPT_S, users=1)
-        before = self._lines.get(credentials.access_key_id)
-        self._lines[credentials.access_key_id] = line
-        if before is not None:
-            await self._drop(credentials.access_key_id, before)
-        return line
+        expired = [
+            (key, connection) for key, connection in self._connections.items() if connection.until_s <= now_s
+        ]
+        for key, connection in expired:  # while one is closing, another request may drop the next
+            await self._drop(key, connection)
+        existing = self._open_connection(credentials)
+        if existing is not None:
+            existing.users += 1
+            return existing
+        while len(self._connections) >= CONNECTIONS_MAX:
+            oldest = next(iter(self._connections))
+            await self._drop(oldest, self._connections[oldest])
+        connection = _CallerConnection(
+            open_as(credentials), credentials.secret_access_key, now_s + CONNECTION_LIFE_S, users=1
+        )
+        replaced = self._connections.get(credentials.access_key_id)
+        self._connections[credentials.access_key_id] = connection
+        if replaced is not None:
+            await self._drop(credentials.access_key_id, replaced)
+        return connection
 
-    def _kept(self, credentials: Credentials) -> _Line | None:
-        """Return what is open for a key; another secret opens no door that was opened before."""
-        line = self._lines.get(credentials.access_key_id)
-        if line is None or line.until_s <= self._clock.now():
+    def _open_connection(self, credentials: Credentials) -> _CallerConnection | None:
+        """Return the open connection of a key; None if there is none, or if the secret differs."""
+        connection = self._connections.get(credentials.access_key_id)
+        if connection is None or connection.until_s <= self._clock.now():
             return None
-        same = hmac.compare_digest(line.secret.encode(), credentials.secret_access_key.encode())
-        return line if same else None
+        same = hmac.compare_digest(connection.secret.encode(), credentials.secret_access_key.encode())
+        return connection if same else None
 
-    async def _drop(self, key: str, line: _Line) -> None:
-        if self._lines.get(key) is line:
-            del self._lines[key]
-        if not line.gone:
-            line.gone = True
-            if not line.users:
-                await line.store.db.close()
+    async def _drop(self, key: str, connection: _CallerConnection) -> None:
+        if self._connections.get(key) is connection:
+            del self._connections[key]
+        if not connection.dropped:
+            connection.dropped = True
+            if not connection.users:
+                await connection.store.db.close()
 
-    async def _prove(self, open_as: Open) -> None:
-        """Make sure that the store refuses a key that nobody has."""
+    async def _check_verification(self, open_as: OpenStore) -> None:
+        """Check that the store refuses a random key; raise a 403 otherwise."""
         now_s = self._clock.now()
-        nobody = Credentials(f"AKIA{self._entropy.bytes(8).hex().upper()}", self._entropy.bytes(20).hex())
-        async with open_as(nobody).db as db:
+        unknown = Credentials(f"AKIA{self._entropy.bytes(8).hex().upper()}", self._entropy.bytes(20).hex())
+        async with open_as(unknown).db as db:
             try:
                 await db.call("ListTables", {"Limit": 1})
             except Fault as fault:
-                if fault.code not in _UNPROVEN:
+                if fault.code not in _AUTHENTICATION_FAULTS:
                     raise
-                self._proven_until_s = now_s + PROVEN_S
+                self._verified_until_s = now_s + VERIFIED_S
                 return
-        raise unverified()
+        raise callers_not_verified()
 
 
-def credentials_of(authorization: str | None) -> Credentials:
-    """Return the credentials in an Authorization header of the kind Basic: access key and secret."""
-    scheme, _, told = (authorization or "").strip().partition(" ")
+def parse_credentials(authorization: str | None) -> Credentials:
+    """Return the access key and secret of a Basic Authorization header."""
+    scheme, _, encoded = (authorization or "").strip().partition(" ")
     if scheme.lower() != "basic":
-        raise unauthorized("Send your access key and its secret as Authorization: Basic.")
+        raise unauthorized_problem("Send your access key and its secret as Authorization: Basic.")
     try:
-        key, colon, secret = base64.b64decode(told.strip(), validate=True).decode("utf-8").partition(":")
+        key, colon, secret = base64.b64decode(encoded.strip(), validate=True).decode("utf-8").partition(":")
     except (binascii.Error, UnicodeDecodeError):
-        raise unauthorized("The Authorization header cannot be read.") from None
+        raise unauthorized_problem("The Authorization header cannot be read.") from None
     if not (
         colon
         and key
@@ -164,17 +168,17 @@ def credentials_of(authorization: str | None) -> Credentials:
         and len(key) <= 128
         and len(secret) <= 1_024
     ):
-        raise unauthorized("Send access key and secret, with a colon between them, in Base64.")
+        raise unauthorized_problem("Send access key and secret, with a colon between them, in Base64.")
     return Credentials(key, secret)
 
 
-def unauthorized(detail: str) -> ProblemError:
-    """Return the problem of a caller who has not said who they are."""
+def unauthorized_problem(detail: str) -> ProblemError:
+    """Return a 401 with a challenge."""
     return ProblemError(401, "unauthorized", "Unauthorized", detail, headers=_CHALLENGE)
 
 
-def unverified() -> ProblemError:
-    """Return the problem of a store that does not tell one caller from another."""
+def callers_not_verified() -> ProblemError:
+    """Return a 403 for a store that does not verify its callers."""
     return ProblemError(
         403,
         "callers-not-verified",

@@ -1,4 +1,4 @@
-"""Sessions: who is at the desk, for how long."""
+"""The routes of sessions."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
-from tavola.apps.shell import ProblemError, not_found, problems
+from tavola.apps.shell import ProblemError, json_response, not_found, problems, resource_path
 from tavola.apps.support_desk import service
-from tavola.apps.support_desk.resources import SessionAsked, SessionTold, session_of
-from tavola.apps.support_desk.rest.desk import desk_of, place, told
+from tavola.apps.support_desk.rest.desk import desk_of
+from tavola.apps.support_desk.schemas import SessionResponse, StartSessionRequest, session_response
 
 router = APIRouter(tags=["sessions"])
 
@@ -19,7 +19,7 @@ SessionId = Annotated[
     Path(pattern=r"^[A-Za-z0-9_\-]{1,128}$", max_length=128, description="The session's id: keep it secret."),
 ]
 
-_NOT_KEPT = {"Cache-Control": "no-store"}
+_NO_STORE = {"Cache-Control": "no-store"}
 
 
 @router.post(
@@ -28,7 +28,7 @@ _NOT_KEPT = {"Cache-Control": "no-store"}
     status_code=201,
     summary="Begin a session",
     description="Whoever has its id has the session. It ends a day after it was used last.",
-    response_model=SessionTold,
+    response_model=SessionResponse,
     responses={
         201: {
             "headers": {"Location": {"description": "Where it is.", "schema": {"type": "string"}}},
@@ -40,8 +40,8 @@ _NOT_KEPT = {"Cache-Control": "no-store"}
         **problems(400),
     },
 )
-async def start_session(request: Request, asked: SessionAsked) -> Response:
-    """Begin a session."""
+async def start_session(request: Request, body: StartSessionRequest) -> Response:
+    """Start a session."""
     if "idempotency-key" in request.headers:
         raise ProblemError(
             400,
@@ -50,9 +50,9 @@ async def start_session(request: Request, asked: SessionAsked) -> Response:
             "The answer to a key is kept, and the id of a session is kept nowhere but in the session. Send it without; what is "
             "begun twice ends by itself.",
         )
-    login = await service.start_session(desk_of(request).store, asked.user_id, asked.role)
-    headers = {"Location": place(request, "sessions", login.session_id), **_NOT_KEPT}
-    return told(session_of(login), 201, headers=headers)
+    login = await service.start_session(desk_of(request).store, body.user_id, body.role)
+    headers = {"Location": resource_path(request, "sessions", login.session_id), **_NO_STORE}
+    return json_response(session_response(login), 201, headers=headers)
 
 
 @router.get(
@@ -60,15 +60,15 @@ async def start_session(request: Request, asked: SessionAsked) -> Response:
     operation_id="get_session",
     summary="A session that is valid",
     description="It is used by this, and so lasts. One that is over is a 404, whether it was deleted yet or not.",
-    response_model=SessionTold,
+    response_model=SessionResponse,
     responses=problems(404),
 )
 async def get_session(request: Request, session_id: SessionId) -> Response:
-    """Return a session that is valid."""
-    login = await service.session(desk_of(request).store, session_id)
+    """Return a valid session."""
+    login = await service.use_session(desk_of(request).store, session_id)
     if login is None:
         raise not_found("session")
-    return told(session_of(login), headers=_NOT_KEPT)
+    return json_response(session_response(login), headers=_NO_STORE)
 
 
 @router.delete(

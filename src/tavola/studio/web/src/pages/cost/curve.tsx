@@ -1,6 +1,6 @@
 // Curve: what each way of paying costs against the traffic, both axes logarithmic, with the points where two meet.
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { CostCurves } from "../../generated/api";
+import type { CostCurves, PricedCurves } from "../../generated/api";
 import { num, Panel } from "../../parts";
 
 const HEIGHT = 300;
@@ -30,7 +30,8 @@ function powers(low: number, high: number): number[] {
   return found;
 }
 
-export function Curve({ curves }: { curves: CostCurves }) {
+export function Curve({ priced }: { priced: PricedCurves }) {
+  const curves = priced.curves;
   const holder = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(720);
   useLayoutEffect(() => {
@@ -53,10 +54,11 @@ export function Curve({ curves }: { curves: CostCurves }) {
   const up = (total: number) =>
     HEIGHT - BOTTOM - (Math.log(Math.max(total, low) / low) / (Math.log(high / low) || 1)) * (HEIGHT - TOP - BOTTOM);
   const told = curves.meetings.map(
-    (each) => `From about ${num(each.factor * own)} requests a second ${each.above} is cheaper than ${each.below}`,
+    (each) =>
+      `From about ${num(each.factor * own)} requests a second ${each.cheaper_above} is cheaper than ${each.cheaper_below}`,
   );
   return (
-    <Panel title="Break-even" actions={<span class="small muted">prices of {curves.book}</span>}>
+    <Panel title="Break-even" actions={<span class="small muted">prices of {priced.book}</span>}>
       <div class="stack">
         <div ref={holder} class="cost-curve">
           {totals.length ? (
@@ -99,11 +101,13 @@ export function Curve({ curves }: { curves: CostCurves }) {
                 />
               ))}
               {curves.meetings.map((each) => {
-                const base = curves.lines.find((line) => line.name === each.below || line.name === each.above);
+                const base = curves.lines.find(
+                  (line) => line.name === each.cheaper_below || line.name === each.cheaper_above,
+                );
                 const place = across(each.factor * own);
                 return base ? (
                   <circle
-                    key={each.above + each.below}
+                    key={each.cheaper_above + each.cheaper_below}
                     cx={place}
                     cy={up(between(curves, base.totals.map(Number), each.factor))}
                     r="4"

@@ -146,7 +146,7 @@ function DesignCost({ options }: { options: CostOptions }) {
           <>
             <Head answer={answer} loading={asked.loading} />
             <Ways month={month} />
-            {curves.data ? <Curve curves={curves.data} /> : null}
+            {curves.data ? <Curve priced={curves.data} /> : null}
             <ByPattern month={month} declared={declared} ids={answer.ids} />
             <ByLine month={month} />
             <Savings month={month} />

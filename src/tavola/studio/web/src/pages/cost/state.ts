@@ -1,7 +1,7 @@
 // State: the sliders and assumptions of a month. The URL holds each that is not at rest, so a link shows the same sum.
 import { go } from "../../app/router";
 import { currentTable, session } from "../../app/session";
-import type { CalculationRequest, CostRequest, CostAssumptions, CostSliders } from "../../generated/api";
+import type { CalculationRequest, CostRequest, CostAssumptions, Sliders } from "../../generated/api";
 
 type Params = Readonly<Record<string, string>>;
 
@@ -21,7 +21,7 @@ function prefixed(params: Params, prefix: string): Record<string, number> {
 }
 
 /** Return the factors that the URL turns the design's numbers by. */
-export function slidersOf(params: Params): CostSliders {
+export function slidersOf(params: Params): Sliders {
   const cons = params["cons"];
   const tx = params["tx"];
   return {

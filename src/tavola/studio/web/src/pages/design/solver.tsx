@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { useAsk } from "../../app/asking";
 import { useParam } from "../../app/router";
-import type { SolveRequest, SolverAlternative, SolverChoice, SolverProposal } from "../../generated/api";
+import type { SolveRequest, Alternative, SolverChoice, SolverProposal } from "../../generated/api";
 import {
   Badge,
   Button,
@@ -191,7 +191,7 @@ function Place({ place, choices }: { place: string; choices: readonly SolverChoi
   );
 }
 
-function Alternatives({ ways }: { ways: readonly SolverAlternative[] }) {
+function Alternatives({ ways }: { ways: readonly Alternative[] }) {
   return (
     <div class="scroll-x" tabIndex={0} role="region" aria-label="Other ways">
       <table class="plain">

@@ -1,6 +1,6 @@
 // Hottest: the keys that had most, with their share and what may be missing; each leads to its items.
 import { href } from "../../app/router";
-import type { HotKeyRow, HottestKeys, InsightKey, Item } from "../../generated/api";
+import type { HotKeyRow, HottestKeys, HotItem, Item } from "../../generated/api";
 import { num, Panel } from "../../parts";
 import type { SimulatedPlace } from "./simulation";
 import { METRIC_WORDS, percent } from "./words";
@@ -47,6 +47,11 @@ function KeyList({
   );
 }
 
+/** Return the values of a key's attributes as one line of text. */
+function keyText(key: Item): string {
+  return Object.values(key).flatMap(Object.values).map(String).join(" ");
+}
+
 function InsightList({
   title,
   keys,
@@ -54,7 +59,7 @@ function InsightList({
   index,
 }: {
   title: string;
-  keys: readonly InsightKey[];
+  keys: readonly HotItem[];
   table: string;
   index: string | null;
 }) {
@@ -64,9 +69,9 @@ function InsightList({
       <h3>{title}</h3>
       <ol class="heat-keys">
         {keys.slice(0, 5).map((each) => (
-          <li key={each.label}>
+          <li key={keyText(each.key)}>
             <span class="heat-key">
-              <a href={dataLink(table, index, each.key)}>{each.label}</a>
+              <a href={dataLink(table, index, each.key)}>{keyText(each.key)}</a>
             </span>
             <span class="num">{num(each.count)}</span>
             <span class="num muted">{each.error ? `−${num(each.error)}` : ""}</span>
@@ -99,8 +104,8 @@ export function Hottest({ found, table, index }: { found: HottestKeys; table: st
         {insights ? (
           <details>
             <summary>Contributor Insights of the engine</summary>
-            <InsightList title="Accessed" keys={insights.accessed} table={table} index={index} />
-            <InsightList title="Throttled" keys={insights.throttled} table={table} index={index} />
+            <InsightList title="Accessed" keys={insights.accessed ?? []} table={table} index={index} />
+            <InsightList title="Throttled" keys={insights.throttled ?? []} table={table} index={index} />
           </details>
         ) : null}
       </div>

@@ -106,7 +106,7 @@ export class Draft {
     const typed = this.typed();
     this.tried = false;
     this.empty = JSON.stringify(item);
-    this.begin({ ...item, ...typed }, null, form?.entity ?? null);
+    this.begin({ ...item, ...typed }, null, form?.name ?? null);
   }
 
   /** Return what was typed in a new item so far: it stays when the item becomes one of another entity. */

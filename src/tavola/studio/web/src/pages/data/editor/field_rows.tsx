@@ -16,13 +16,21 @@ interface RowsProps {
   readOnly: boolean;
 }
 
+/** Return the key attributes that templates compute, with the template and index of each. */
+function computedKeys(form: EntityForm | null): ReadonlyMap<string, { template: string; index: string | null }> {
+  const parts = (form?.keys ?? []).flatMap(({ index, hash, range }) =>
+    [...hash, ...range].filter((part) => part.computed).map((part) => ({ ...part, index })),
+  );
+  return new Map(parts.reverse().map((part) => [part.attribute, part]));
+}
+
 export function FieldRows({ draft, form, keys, readOnly }: RowsProps) {
   const handle = useRef<VirtualHandle>(null);
   const shape = draft.shape.value;
   const flaws = draft.flaws.value;
   const rows = useMemo(() => draft.tree.rows(flaws), [draft, shape, flaws]);
   const fields = useMemo(() => new Map(form?.fields.map((each) => [each.attribute, each])), [form]);
-  const made = useMemo(() => new Map(form?.keys.map((each) => [each.attribute, each])), [form]);
+  const made = useMemo(() => computedKeys(form), [form]);
   const lock = form?.fields.find((each) => each.lock)?.attribute;
 
   /** Bring a row into view and put the focus there. */

@@ -125,7 +125,7 @@ function OpenItem({ table, target }: { table: TableSummary; target: Item | null 
 
   const view = draft.view.value;
   const entity = draft.measured.value?.entity ?? draft.entity.value ?? view?.entity ?? null;
-  const form = forms.find((each) => each.entity === entity) ?? null;
+  const form = forms.find((each) => each.name === entity) ?? null;
   const phase = draft.phase.value;
   // What the design says of the fields decides how rows look and where the first key press goes, so it is waited for.
   const ready = known && (phase === "ready" || phase === "saving");
@@ -290,10 +290,10 @@ function Body({ draft, form, forms, keys, table, editable, saving, isNew }: Body
           label="What it is"
           value={draft.entity.value ?? ""}
           options={[
-            ...forms.map((each) => ({ value: each.entity, label: each.entity })),
+            ...forms.map((each) => ({ value: each.name, label: each.name })),
             { value: "", label: "Something else" },
           ]}
-          onChange={(value) => draft.beginNew(forms.find((each) => each.entity === value) ?? null, table.keys)}
+          onChange={(value) => draft.beginNew(forms.find((each) => each.name === value) ?? null, table.keys)}
           hint={form?.description.split("\n")[0]}
         />
       ) : null}

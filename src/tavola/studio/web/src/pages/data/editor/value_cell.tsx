@@ -1,6 +1,6 @@
 // ValueCell: one value of an item under somebody's hands, by its type; what is long is edited in a window of its own.
 import { useState } from "preact/hooks";
-import type { FormField } from "../../../generated/api";
+import type { EntityField } from "../../../generated/api";
 import { base64Bytes, bytes, Button, Confirm, Dialog, download, epochText, Notice, num, shown } from "../../../parts";
 import { isContainer, type Node } from "./tree";
 
@@ -9,7 +9,7 @@ const INLINE_MAX = 200; // characters that a line of text takes
 interface CellProps {
   node: Node;
   label: string;
-  field: FormField | undefined;
+  field: EntityField | undefined;
   readOnly: boolean;
   wrong: boolean;
   onChange: () => void;
