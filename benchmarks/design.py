@@ -12,7 +12,7 @@ from tavola.clock import monotonic
 if TYPE_CHECKING:
     from tavola.model.document import Design
 
-PAGE = Path(__file__).parents[1] / "docs" / "guide" / "simulate.md"
+PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "simulate.md"
 PLACE = Path(__file__).with_name("design.md")
 
 

